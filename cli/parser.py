@@ -76,7 +76,7 @@ class Parser(argparse.ArgumentParser):
                 self._wrong(f'unknown option "{option}"{self._nearest_option(option)}')
 
     def _nearest_option(self, option: str) -> str:
-        from policies.nearest import nearest
+        from catalog.nearest import nearest
 
         known = {name.lstrip("-"): name for name in self._option_string_actions if name.startswith("--")}
         word = option.lstrip("-")
@@ -90,7 +90,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Check a word of few: a subcommand, or a choice."""
-        from policies.nearest import hint
+        from catalog.nearest import hint
 
         if action.choices is None or value in action.choices:
             return

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from catalog import Catalog
+from catalog.parse.reader import shown
 from certs.authority import CertificateError
 from certs.chain import Chain, parse_chain
 from cli.given import webhooks_scope as scope
 from cli.output import stderr, yaml_writer
 from documents.files import read_catalog
-from policies.catalog import Catalog
-from policies.catalog.parse.reader import shown
 from policies.document import InputError
 from registration.configurations import Manifest, Service, Url, first, manifests
 from registration.entries import CLAIMS, DEFAULT, Chosen

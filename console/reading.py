@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
+from catalog import Catalog
+from catalog.prices import Prices, prices
 from cli.given.from_cluster import default_kubeconfig
 from cli.options import assumed_platforms
 from cli.output import stderr
@@ -21,8 +23,6 @@ from console.world.fixed import Fixed
 from console.world.follower import Follower
 from console.world.recorded import Recorded
 from documents.prices import read_prices
-from policies.catalog import Catalog
-from policies.catalog.prices import Prices, prices
 from policies.state.updater import Options
 from webhook.reload.sources import Sources, of_a_cluster, options
 

@@ -10,16 +10,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import policies.catalog
+import catalog as catalog_package
+from catalog import Catalog
+from catalog.nearest import nearest
+from catalog.parse import CatalogError, from_mappings
 from documents.yaml_reader import documents
-from policies.catalog import Catalog
-from policies.catalog.parse import CatalogError, from_mappings
 from policies.document import Document, InputError, objects
-from policies.nearest import nearest
 from policies.objects.parse import parse_objects
 from policies.policy import PolicySet
 
-SHIPPED_CATALOG = Path(policies.catalog.__file__).with_name("catalog.yaml")
+SHIPPED_CATALOG = Path(catalog_package.__file__).with_name("catalog.yaml")
 STDIN = "-"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_BYTES = 256 * 2**20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from catalog import Catalog
+from catalog.nearest import hint
 from documents.files import read_documents
-from policies.catalog import Catalog
 from policies.document import Document, kind_of
-from policies.nearest import hint
 
 
 def read_prices(path: str, catalog: Catalog) -> Mapping[str, float]:

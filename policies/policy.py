@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from catalog.platforms import Capacity, Sharing
 from kube.taints import Taint
-from policies.catalog.platforms import Capacity, Sharing
 from policies.label_selector import LabelSelector
 from policies.verdict import Mode
 

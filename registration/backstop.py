@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from registration.configurations import API_VERSION, NAMESPACE_NAME
 from registration.entries import ALWAYS
 from registration.match_conditions import NOT_A_MIRROR, TOLERATIONS_CHANGED, among, prefixes, text

@@ -18,7 +18,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.policy import REGISTRATION
 from registration.entries import DEFAULT, Chosen, Entries, Entry, entries, labelling
 

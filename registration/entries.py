@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from textwrap import indent
 from typing import Any, Literal
 
-from policies.catalog import Catalog, ResourcePattern, Workload
+from catalog import Catalog, ResourcePattern, Workload
 from registration import match_conditions
 
 Manifest = dict[str, Any]

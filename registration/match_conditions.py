@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 
-from policies.catalog import Catalog, Workload
-from policies.catalog.parse.kinds import paths_of
+from catalog import Catalog, Workload
+from catalog.parse.kinds import paths_of
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS
 from policies.pods.queue_systems import KAI_SKIPS, KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from policies.pods.view import MIRROR

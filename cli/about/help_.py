@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from catalog.nearest import hint
 from cli.main import BAD_INPUT, SUBCOMMANDS, parser
 from cli.output import stderr
-from policies.nearest import hint
 
 
 def add_parser(subcommands: Any) -> None:

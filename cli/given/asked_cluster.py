@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from catalog import Catalog, Workload
+from catalog.nearest import hint
 from cli.given import manifests
 from cli.given.from_cluster import default_kubeconfig
 from cli.given.manifests import Manifest
@@ -18,10 +20,8 @@ from cluster.survey.neighbours import Neighbours, controller
 from cluster.survey.scanned import offering, with_status
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, QUEUES, Watched, key_of
-from policies.catalog import Catalog, Workload
 from policies.document import Document, InputError
 from policies.facts import admission_queues
-from policies.nearest import hint
 from policies.scheduling.nodes import Occupant, occupant
 from policies.state.objects import Change, Key
 

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from catalog import Catalog
+from catalog.nearest import hint
 from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Reply, Unreachable
 from cluster.client.in_cluster import MOUNTED
 from cluster.watch.kinds import KINDS, Watched
-from policies.catalog import Catalog
 from policies.document import InputError
 from policies.facts.offered_devices import STACKS
 from policies.findings.server_mode import as_served
-from policies.nearest import hint
 from policies.state.objects import Change, Entry, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from catalog import Catalog
 from cli.given import embedded
-from policies.catalog import Catalog
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError, kind_of
 from policies.facts import admission_queues, device_requests

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+from catalog.nearest import hint
 from cli.terminal.printable import printable
 from policies.document import InputError
-from policies.nearest import hint
 
 T = TypeVar("T")
 OPTION = "--enforce-preview"

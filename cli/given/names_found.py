@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from catalog import Catalog
 from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Rejected, Unreachable
 from cluster.client.errors import Garbled
 from cluster.watch.kinds import KINDS, Watched
 from cluster.watch.listing import Listing
-from policies.catalog import Catalog
 from policies.document import InputError
 from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked

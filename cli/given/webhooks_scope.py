@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from catalog import Catalog
+from catalog.parse.reader import shown
 from documents.files import read_catalog
-from policies.catalog import Catalog
-from policies.catalog.parse.reader import shown
 from policies.document import InputError
 from policies.pods.unlisted_accelerators import is_extended
 from registration.entries import ALWAYS, Chosen

@@ -10,6 +10,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from catalog.prices import Prices, prices
 from cli import VERSION
 from cli.options import (
     add_cluster_options,
@@ -29,7 +30,6 @@ from cli.terminal.progress import each, reading
 from documents.prices import read_prices
 from policies.audit.assessment import Assessment
 from policies.audit.ledger import Ledger
-from policies.catalog.prices import Prices, prices
 from policies.document import InputError
 from policies.findings.server_mode import as_served
 from policies.scan.exposure import exposure

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from catalog import Catalog
+from catalog.nearest import hint
 from cli.options import (
     add_cluster_options,
     add_snapshot_options,
@@ -26,11 +28,9 @@ from cli.options import (
 from cli.output import effective_output, stderr, yaml_writer
 from cli.terminal import screen
 from cli.terminal.printable import json_text
-from policies.catalog import Catalog
 from policies.document import InputError
 from policies.explain.effective import effective
 from policies.explain.effective_probe import Kind, known_as, workload_named
-from policies.nearest import hint
 from policies.state.objects import Entry
 from policies.state.snapshot import Snapshot
 from policies.values import duration

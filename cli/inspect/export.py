@@ -7,9 +7,9 @@ import argparse
 import re
 from typing import Any
 
+from catalog import Catalog
 from cli.output import yaml_writer
 from documents.files import read_catalog
-from policies.catalog import Catalog
 from policies.document import InputError
 from policies.objects.parts import DNS_SUBDOMAIN
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from catalog import Catalog, Gpu, MachineType, MigProfile, Platform
+from catalog.nearest import hint
 from cli.output import stderr
 from cli.output.columns import table
 from cli.terminal import screen
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
 from documents.files import read_catalog
-from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform
-from policies.nearest import hint
 
 BAD_INPUT = 2
 NONE = "-"

@@ -10,12 +10,12 @@ import argparse
 import sys
 from typing import Any
 
+from catalog import Catalog
+from catalog.prices import prices
 from cli.options import add_cluster_options, names
 from cli.terminal import screen
 from cli.terminal.progress import reading
 from documents.prices import read_prices
-from policies.catalog import Catalog
-from policies.catalog.prices import prices
 from policies.document import InputError
 from policies.scan.objects_read import Cluster
 from policies.scan.remedies import Remedies

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from catalog import Catalog
+from catalog.prices import prices
 from cli.given.asked_cluster import Asked
 from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, say_capped, snapshot_from, sources_from
 from cli.output import stderr
@@ -19,8 +21,6 @@ from cli.terminal import screen
 from cli.terminal.progress import reading
 from cluster.watch.kinds import key_of
 from documents.files import read_objects
-from policies.catalog import Catalog
-from policies.catalog.prices import prices
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS
 from policies.findings.server_mode import as_served

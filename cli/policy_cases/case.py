@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from catalog.nearest import hint
 from cli.policy_cases.outcome import PARTS
 from policies.document import Document, InputError, kind_of
-from policies.nearest import hint
 from policies.verdict import MODES
 from webhook.reload.sources import MIG_STRATEGIES, QUEUES
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from catalog import Catalog
+from catalog.names import Names
 from cli.policy_cases.decisions import Asked
 from cli.policy_cases.outcome import Decision
 from cli.policy_cases.policy_fields import GivenField, given_fields
 from cli.policy_cases.worlds import Source
-from policies.catalog import Catalog
-from policies.catalog.names import Names
 
 _APPLIED = ("require", "default")
 """What a policy says here matters only to what it applies to."""

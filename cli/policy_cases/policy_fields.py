@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.catalog.names import Names
+from catalog.names import Names
 from policies.objects import definition
 from policies.objects.field_types import Field, Kind, Struct
 from policies.objects.parse import understand

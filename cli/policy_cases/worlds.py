@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from catalog import Catalog
+from catalog.nearest import hint
+from catalog.parse import CatalogError, from_mappings
 from cli.policy_cases.case import LIBRARY, Case
 from cli.policy_cases.changes import Seen, look
 from documents.files import SHIPPED_CATALOG, read_documents
-from policies.catalog import Catalog
-from policies.catalog.parse import CatalogError, from_mappings
 from policies.document import Document, InputError, objects
 from policies.facts.cluster_facts import ClusterFacts
-from policies.nearest import hint
 from policies.objects.definition import KINDS
 from policies.objects.field_types import Kind
 from policies.objects.parse import parse_objects

@@ -6,10 +6,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from catalog.prices import Prices
 from cli.output.diff import HEADER, unified
 from cli.replaying.creations import Creation, Passed
 from policies import work_budget
-from policies.catalog.prices import Prices
 from policies.explain import admission_preview
 from policies.explain.admission_preview import Judgement
 from policies.lru import LruCache

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from catalog import Catalog
 from cli.given.named_policy import chosen, enforced_already
 from cli.given.whole_cluster import WholeCluster
 from cli.replaying.text_output import counted, groups_table, stake
@@ -14,7 +15,6 @@ from cli.replaying.total import Total
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
 from documents.files import read_policies
-from policies.catalog import Catalog
 from policies.facts.cluster_facts import ClusterFacts
 from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot

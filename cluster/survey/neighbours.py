@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import Reply
-from policies.catalog import Catalog
 from policies.workloads.templates import workload_of
 
 Raw = dict[str, Any]

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from catalog import Catalog, Gpu
 from console.berths.uses import Use, state, use
 from console.world.derived import Derived
 from console.world.world import World
 from kube.taints import Taint
-from policies.catalog import Catalog, Gpu
 from policies.facts.places import passes
 from policies.scan.node_price import NodePrices
 from policies.scan.seen import GpuNode

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from policies.catalog import Catalog
-from policies.catalog.prices import Prices
+from catalog import Catalog
+from catalog.prices import Prices
 from policies.scheduling.pool_blockers import most_devices
 from policies.scheduling.pools import Pool
 

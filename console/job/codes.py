@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from catalog.nearest import hint
 from console.server.page import NotShown
 from console.world.view import View
 from policies.audit.ledger import AuditedPod
 from policies.messages import TABLE
-from policies.nearest import hint
 
 MOST_PODS = 20
 KINDS = {

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from catalog import Catalog
 from cli.given.asked_cluster import Asked, kind_of
 from cluster.survey.neighbours import controller
 from console.server.page import Visit
@@ -13,7 +14,6 @@ from console.world.derived import Derived
 from console.world.scope import Kind
 from console.world.view import View
 from console.world.world import Raw, World
-from policies.catalog import Catalog
 from policies.document import InputError
 from policies.values.untyped import map_at, text_of
 from policies.workloads.templates import workload_of

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from catalog.nearest import hint
 from cli.output import yaml_writer
 from cli.output.effective_output import reach
 from console.server.page import NotShown, Page, Visit
@@ -20,7 +21,6 @@ from policies.findings import Finding
 from policies.findings.conditions import Condition
 from policies.findings.words import acting_instead
 from policies.lru import LruCache
-from policies.nearest import hint
 from policies.policy import API_VERSION
 from policies.state.objects import Entry, id_of
 from policies.state.snapshot import Snapshot

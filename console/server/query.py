@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, urlencode
 
-from policies.nearest import hint
+from catalog.nearest import hint
 
 MOST_FIELDS = 40
 """Fields of one address or form: the largest form has ten."""

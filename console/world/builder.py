@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from catalog import Catalog
+from catalog.prices import Prices
 from console.world.counts import counts
 from console.world.happenings import Happening
 from console.world.recorded import ByPolicy, Recorded
@@ -14,8 +16,6 @@ from policies.audit.inventory import Inventory
 from policies.audit.ledger import PodKey
 from policies.audit.stored_pod import Controller, StoredPod
 from policies.audit.stored_report import StoredReport
-from policies.catalog import Catalog
-from policies.catalog.prices import Prices
 from policies.findings import findings
 from policies.findings.server_mode import as_served
 from policies.patch.json_tree import apply_patch

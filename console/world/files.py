@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from catalog import Catalog
 from cli.given.scanned_cluster import of_dump, of_objects, values_of
 from cluster.watch.kinds import key_of
 from console.world import happenings
 from console.world.builder import Builder
 from console.world.world import Raw, World
 from documents.files import read_policies
-from policies.catalog import Catalog
 from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
 from policies.state.objects import Change, Key

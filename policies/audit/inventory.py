@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+from catalog.prices import Prices
 from policies.audit.assessment import MOST_OWNERS, Assessment, Versions
 from policies.audit.ledger import Ledger, PodKey
 from policies.audit.stored_pod import Controller, StoredPod
-from policies.catalog.prices import Prices
 from policies.state.objects import Key
 from policies.state.snapshot import Snapshot
 

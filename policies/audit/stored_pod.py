@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.pods.permissions import fraction_keys
 from policies.pods.projection import PARTS, Reads, extract, reads
 from policies.pods.view import MIRROR, OF_NO_CLASS, Raw

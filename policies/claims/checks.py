@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.claims.claim_request import Part
 from policies.claims.confinement import FIELDS, can_be_told, device_fields, has_such, types_of
 from policies.lru import LruCache

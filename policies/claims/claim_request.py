@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.catalog.published_devices import PublishedDevices
+from catalog.published_devices import PublishedDevices
 from policies.facts import device_requests
 from policies.facts.device_requests import Choice, Claim
 from policies.request import Phase

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from policies.catalog import Catalog, Gpu
-from policies.catalog.published_devices import PublishedDevices
+from catalog import Catalog, Gpu
+from catalog.published_devices import PublishedDevices
 from policies.claims.cel import LONGEST, Demand, OneOf
 from policies.offers.constraints import Compiled, Constraint
 from policies.offers.machine_fields import in_machine

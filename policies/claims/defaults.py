@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from policies.catalog import Catalog, Gpu, MigProfile
-from policies.catalog.published_devices import PublishedDevices
+from catalog import Catalog, Gpu, MigProfile
+from catalog.published_devices import PublishedDevices
 from policies.claims import cel
 from policies.claims.cel import AtLeast, Demand, OneOf
 from policies.claims.claim_request import Part

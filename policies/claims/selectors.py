@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.claims import cel
 from policies.claims.cel import Demand
 from policies.claims.claim_request import Part

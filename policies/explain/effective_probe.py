@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies.catalog import Catalog, Workload
+from catalog import Catalog, Workload
 from policies.label_selector import LabelSelector
 from policies.objects import wording
 from policies.offers.constraints import Compiled

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from policies.catalog import Catalog, Platform
+from catalog import Catalog, Platform
 from policies.facts.cluster_facts import ClusterFacts, NodePool
 
 EVERY_MACHINES = frozenset({"type", "family", "category", "generation", "size"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from policies.catalog import Catalog
-from policies.catalog.platforms import Sharing
-from policies.catalog.resources import OF_A_CLASS
+from catalog import Catalog
+from catalog.platforms import Sharing
+from catalog.resources import OF_A_CLASS
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
 

@@ -25,6 +25,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from catalog.nearest import hint
 from policies.findings.clips import Clips
 from policies.findings.conditions import ALONE, INVALID, Condition, conflicted, for_waits, not_conflicted, only_true, too_many
 from policies.findings.covered import Covered, Quotas
@@ -36,7 +37,6 @@ from policies.findings.reach import Namespaces, Reach
 from policies.findings.sets import Graces, counts_of, offers_of
 from policies.findings.words import MOST_LINE, acting_instead, sentences, what, what_template, where
 from policies.label_selector import LabelSelector
-from policies.nearest import hint
 from policies.objects.wording import cut
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.planning.feasibility import everything

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.mending.denial_steps import ways
 from policies.mending.edits import changed
 from policies.mending.smallest import MOST_TRIED, Admit, Found, Mend, smallest

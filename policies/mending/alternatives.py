@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from policies.catalog import Catalog, Resource
-from policies.catalog.prices import Prices
+from catalog import Catalog, Resource
+from catalog.prices import Prices
 from policies.mending import cautions, lowering
 from policies.mending.cautions import Asked, Caution
 from policies.mending.edits import changed, put

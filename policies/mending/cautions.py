@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from policies.catalog import Catalog, Resource
-from policies.catalog.platforms import Capacity
+from catalog import Catalog, Resource
+from catalog.platforms import Capacity
 from policies.mending.targets import Device
 from policies.offers.table import Table
 from policies.patch.json_tree import value_at

@@ -10,7 +10,7 @@ from itertools import chain
 from math import ceil
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.mending import lowering
 from policies.mending.edits import put, remove
 from policies.mending.steps import Deed, Step, Steps

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from policies.catalog import Resource
-from policies.catalog.platforms import Capacity
-from policies.catalog.prices import Prices
+from catalog import Resource
+from catalog.platforms import Capacity
+from catalog.prices import Prices
 from policies.mending.targets import Device, Places
 from policies.scan.machines import INSTANCE_TYPE
 from policies.scheduling.fleet import Fleet, blockers, outlook

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, product
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.mending.edits import changed
 from policies.mending.steps import WEIGHTS, Offered, Step, alternatives, edits_of
 from policies.scheduling.blockers import Blocker

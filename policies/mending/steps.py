@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any, Literal, NamedTuple
 
-from policies.catalog import Catalog
-from policies.catalog.names import Names
+from catalog import Catalog
+from catalog.names import Names
 from policies.mending import lowering
 from policies.mending.edits import changed, put, remove
 from policies.patch.json_tree import value_at

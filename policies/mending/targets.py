@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from policies.catalog import Catalog, Gpu, MigProfile, Resource
-from policies.catalog.platforms import Capacity
-from policies.catalog.prices import Prices
+from catalog import Catalog, Gpu, MigProfile, Resource
+from catalog.platforms import Capacity
+from catalog.prices import Prices
 from policies.facts.platform_detection import home
 from policies.offers.table import Offer, Table
 from policies.scan.machines import INSTANCE_TYPE, PRODUCT_KEYS, Machines

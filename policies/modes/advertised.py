@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.facts.cluster_facts import ClusterFacts
 
 Mode = Literal["device-plugin", "dra", "both"]

@@ -3,7 +3,7 @@ nodes take milliseconds."""
 
 from __future__ import annotations
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.facts.cluster_facts import ClusterFacts
 from policies.modes.advertised import NOT_KNOWN, Advertised, advertised
 from policies.modes.maintained import unmaintained

@@ -8,7 +8,7 @@ every node shows that: by having no label of it, or labels of a run that began b
 
 from __future__ import annotations
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.offered_devices import Offering

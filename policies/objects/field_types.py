@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from policies.catalog.names import Known
+from catalog.names import Known
 from policies.verdict import Path
 
 Kind = Literal["ClusterGPUPolicy", "GPUPolicy", "GPUNodeTemplate"]

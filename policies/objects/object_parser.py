@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from policies.catalog.names import Names
+from catalog.names import Names
+from catalog.nearest import hint
 from policies.document import Document, InputError, kind_of
-from policies.nearest import hint
 from policies.objects import definition
 from policies.objects.field_types import Kind
 from policies.objects.scalar_parser import matches

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.catalog import Catalog
-from policies.catalog.names import Names
+from catalog import Catalog
+from catalog.names import Names
+from catalog.nearest import hint
 from policies.document import Document, InputError, objects, path_text
-from policies.nearest import hint
 from policies.objects.field_types import Kind
 from policies.objects.object_parser import Found, Report, kind_of_object, read_object
 from policies.objects.wording import cut

@@ -8,9 +8,9 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from policies.catalog.names import Names
+from catalog.names import Names
+from catalog.nearest import hint, nearest
 from policies.document import kind_of
-from policies.nearest import hint, nearest
 from policies.objects.field_types import Choice, Flag, Memory, Name, SliceSize, Span, Template, Text, UsableMemory, Whole
 from policies.values import duration, quantity
 

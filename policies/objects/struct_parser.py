@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.catalog.names import Names
-from policies.nearest import hint
+from catalog.names import Names
+from catalog.nearest import hint
 from policies.objects import parts as part
 from policies.objects import scalar_parser
 from policies.objects.field_types import Field, Items, Kind, Labels, Shape, Struct, Template

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from policies.catalog import Catalog, MigProfile, Network, Platform, Possible, Variant
+from catalog import Catalog, MigProfile, Network, Platform, Possible, Variant
 from policies.offers.hosts import hosts_of, unknown_host, unlisted
 from policies.offers.label_matching import ABSENT, ANY, NEW
 from policies.offers.label_readings import MOST_LABEL, other_names

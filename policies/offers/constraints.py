@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from policies.catalog import Catalog, Expression
-from policies.catalog.platforms import Capacity, Sharing
+from catalog import Catalog, Expression
+from catalog.platforms import Capacity, Sharing
 from policies.lru import LruCache
 from policies.objects.wording import phrase
 from policies.offers.machine_fields import in_machine

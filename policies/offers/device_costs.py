@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from policies.catalog.prices import Prices
+from catalog.prices import Prices
 from policies.lru import LruCache
 from policies.offers.table import Offer, Table
 

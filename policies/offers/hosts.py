@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.catalog import Catalog, Gpu, MachineType, Platform, Possible
+from catalog import Catalog, Gpu, MachineType, Platform, Possible
 from policies.offers.label_matching import ABSENT, ANY, NEW
 from policies.offers.table import Host
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from policies.catalog import Possible
+from catalog import Possible
 
 ABSENT: Possible = (None,)
 NEW: Possible = ("?",)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from policies.catalog import Catalog, Platform
+from catalog import Catalog, Platform
 
 MOST_LABEL = 63
 """characters of a label value (k8s.io/apimachinery validation.LabelValueMaxLength)"""

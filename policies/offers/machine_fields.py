@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.offers.table import Host
 from policies.policy import InNotIn, Machine
 

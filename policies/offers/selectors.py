@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from policies.catalog import Catalog, Expression
-from policies.catalog.platforms import Sharing
+from catalog import Catalog, Expression
+from catalog.platforms import Sharing
 from policies.offers.label_matching import ABSENT, ANY, NEW
 from policies.offers.table import Axis, Table
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from policies.catalog import Gpu, MigProfile, Network, Platform, Possible, Resource
-from policies.catalog.platforms import Capacity, Sharing
+from catalog import Gpu, MigProfile, Network, Platform, Possible, Resource
+from catalog.platforms import Capacity, Sharing
 from policies.lru import LruCache
 from policies.offers.label_matching import covered, may_match
 from policies.offers.label_readings import Names, is_product

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from policies.catalog import LONGEST_NAME
+from catalog import LONGEST_NAME
 from policies.verdict import Edit, Path
 
 MISSING = object()

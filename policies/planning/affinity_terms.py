@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from policies.catalog import Expression
+from catalog import Expression
 from policies.messages import phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.label_readings import spelled

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
-from policies.catalog import Catalog, Resource
+from catalog import Catalog, Resource
 from policies.facts.device_requests import UNREAD_CLAIM, Choice, Claim
 from policies.pods import unlisted_accelerators
 from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count, of_amounts

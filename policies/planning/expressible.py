@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from policies.catalog import Expression
+from catalog import Expression
 from policies.offers.constraints import Constraint, meet, who
 from policies.offers.selectors import Rendering, by_other_labels, by_types, renderings
 from policies.offers.table import AXES, Axis

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from policies.catalog import Expression
+from catalog import Expression
 from policies.offers.constraints import CompiledTemplate
 from policies.offers.label_readings import is_product
 from policies.offers.table import AXES, Axis, Table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.catalog import MigProfile
+from catalog import MigProfile
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, who
 from policies.offers.selectors import slice_by_label

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from catalog.nearest import nearest
 from policies.messages import At, Phrase, phrase
-from policies.nearest import nearest
 from policies.offers.constraints import CompiledTemplate, fields
 from policies.planning import feasibility
 from policies.planning.feasibility import Space

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.messages import At, Phrase, phrase
 from policies.pods.view import DEADLINE, Pod
 from policies.policy import GROUP, LongRuns

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from policies.catalog import Catalog, Workload
+from catalog import Catalog, Workload
 from policies.pods.view import MIRROR, Pod
 from policies.request import Request
 

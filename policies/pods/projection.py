@@ -13,8 +13,8 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from policies.catalog import Catalog
-from policies.catalog.reserved_keys import Where
+from catalog import Catalog
+from catalog.reserved_keys import Where
 from policies.pods import mounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
 from policies.pods.queue_systems import ANNOTATIONS as QUEUE_ANNOTATIONS

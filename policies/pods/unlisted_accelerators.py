@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from policies.catalog import LONGEST_NAME, Catalog, Resource
-from policies.catalog.resources import OF_A_CLASS
+from catalog import LONGEST_NAME, Catalog, Resource
+from catalog.resources import OF_A_CLASS
 from policies.messages import phrase
 from policies.verdict import Remark
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.pods.permissions import MANAGED
 from policies.pods.queue_systems import (
     ANY,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from policies.catalog import Expression
+from catalog import Expression
 from policies.messages import Phrase, phrase
 from policies.objects.wording import cut
 from policies.offers.constraints import Constraint, fields, who

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from catalog.nearest import nearest, of_model
 from policies.messages import Phrase, phrase
-from policies.nearest import nearest, of_model
 from policies.planning import author_words
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import AuthorExpression, Cell, listed

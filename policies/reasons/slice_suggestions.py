@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from policies.catalog import Catalog, Resource
+from catalog import Catalog, Resource
+from catalog.nearest import nearest
 from policies.messages import Phrase, phrase
-from policies.nearest import nearest
 from policies.offers.selectors import natural
 from policies.offers.table import Host, Table
 from policies.planning.plan import Plan

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from policies.catalog.prices import Prices
+from catalog.prices import Prices
 from policies.lru import LruCache
 from policies.planning.feasibility import Cell
 from policies.planning.plan import subject

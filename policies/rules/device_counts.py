@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from policies.catalog.platforms import Sharing
+from catalog.platforms import Sharing
 from policies.messages import At, Phrase, phrase
 from policies.planning import author_words
 from policies.planning.merged_settings import MergedSettings

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from policies.catalog import Protection
+from catalog import Protection
 from policies.messages import At, phrase
 from policies.objects.wording import cut
 from policies.planning.merged_settings import FOREVER

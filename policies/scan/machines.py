@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.catalog import Catalog, Gpu, MachineType
+from catalog import Catalog, Gpu, MachineType
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 PRODUCT_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.planning.devices import share
 from policies.scan.machines import Machines
 from policies.scan.seen import GpuNode

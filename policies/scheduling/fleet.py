@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from policies.catalog import Catalog
-from policies.catalog.resources import OF_A_CLASS
+from catalog import Catalog
+from catalog.resources import OF_A_CLASS
 from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.pods.view import DEFAULT_SCHEDULER

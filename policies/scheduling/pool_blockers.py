@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import floor
 
-from policies.catalog import Resource
+from catalog import Resource
 from policies.offers.table import Table
 from policies.scheduling.blockers import Blocker, untolerated
 from policies.scheduling.nodes import HOSTNAME

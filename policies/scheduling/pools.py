@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from catalog import Catalog
 from kube.taints import Taint
-from policies.catalog import Catalog
 from policies.facts.cluster_facts import NodePool, read
 from policies.facts.places import taints_of
 from policies.facts.platform_detection import Detector

@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from copy import copy
 from dataclasses import dataclass
 
-from policies.catalog import Catalog
-from policies.catalog.prices import prices
+from catalog import Catalog
+from catalog.prices import prices
 from policies.offers import build as offer_tables
 from policies.offers.constraints import Compiled, CompiledTemplate, Compiler
 from policies.offers.device_costs import DeviceCosts

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.platform_detection import Detector, Seen

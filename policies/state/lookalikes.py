@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.catalog import LONGEST_NAME, Catalog, Resource
+from catalog import LONGEST_NAME, Catalog, Resource
 from policies.pods import unlisted_accelerators
 
 _MOST_NAMES = 4096

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from policies.catalog import Catalog
-from policies.catalog.names import Names
+from catalog import Catalog
+from catalog.names import Names
 from policies.objects.field_types import Kind
 from policies.objects.parse import Understood, understand
 from policies.policy import API_VERSION, NodeTemplate, Policy

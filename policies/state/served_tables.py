@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
 from policies.facts.served_resources import Served, served

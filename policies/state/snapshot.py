@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policies.catalog import Catalog, Resource
+from catalog import Catalog, Resource
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.places import Places

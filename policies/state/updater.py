@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.facts import cluster_facts, platform_detection
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.places import Places

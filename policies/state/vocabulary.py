@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.policy import NodeTemplate
 
 

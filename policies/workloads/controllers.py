@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.catalog import Workload
+from catalog import Workload
 
 Raw = dict[str, Any]
 GRACE_SECONDS = 30

@@ -1,7 +1,7 @@
 """Build pod templates for manifests that have none, from the fields in which such a manifest describes its
 pods.
 
-Which fields these are is catalog data (``policies.catalog.workload``, ``Place``). The result is a template,
+Which fields these are is catalog data (``catalog.workload``, ``Place``). The result is a template,
 and the place of each part of it in the manifest.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.catalog.workload import FIELDS, Devices, Patch, Place, joined
+from catalog.workload import FIELDS, Devices, Patch, Place, joined
 from policies.document import Document, InputError, kind_of
 from policies.patch.json_tree import set_at
 from policies.verdict import Path

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Any
 
-from policies.catalog import Workload
+from catalog import Workload
 from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import KUEUE, KUEUE_GATE, KUEUE_PARENT, VOLCANO, VOLCANO_JOB_QUEUE
 from policies.values.untyped import map_at, maps_in

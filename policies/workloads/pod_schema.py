@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.document import Document, kind_of
 from policies.pods.view import REQUIRED
 from policies.verdict import Path

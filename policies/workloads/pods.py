@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from policies.catalog import Catalog, Workload
-from policies.catalog.workload import Base, Place, joined
+from catalog import Catalog, Workload
+from catalog.workload import Base, Place, joined
 from policies.document import Document, InputError
 from policies.patch.json_tree import value_at
 from policies.pods.permissions import QUEUE_NAME

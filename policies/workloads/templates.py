@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from policies.catalog import Catalog, Workload
+from catalog import Catalog, Workload
 from policies.document import Document, kind_of
 from policies.patch.json_tree import value_at
 from policies.verdict import Path

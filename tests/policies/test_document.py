@@ -1,11 +1,11 @@
-"""policies.document and policies.nearest: how bad input is told."""
+"""policies.document and catalog.nearest: how bad input is told."""
 
 from __future__ import annotations
 
 import pytest
 
+from catalog.nearest import hint, listed, nearest
 from policies.document import Document, InputError, kind_of, objects, path_text
-from policies.nearest import hint, listed, nearest
 from policies.verdict import Path
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.request import Request
 from tests.reference.asking import Asking, by_annotation
 from tests.reference.pods import metadata, owner, pinned, workloads

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from policies.catalog import Catalog, Resource
+from catalog import Catalog, Resource
 from policies.facts.cluster_facts import ClusterFacts
 from tests.reference import pods
 from tests.reference.pods import Container, Raw, number

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.catalog import Catalog, Resource
+from catalog import Catalog, Resource
 from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import LongRuns, Policy
 from policies.request import Request

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from policies.catalog import MigProfile
+from catalog import MigProfile
 from policies.policy import Machine, Policy
 from tests.reference import pods
 from tests.reference.known_nodes import KnownNodes

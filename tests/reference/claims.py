@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from policies.catalog import Gpu
+from catalog import Gpu
 
 Raw = dict[str, Any]
 _LIST = re.compile(r'device\.attributes\["([^"]+)"\]\.(\w+)(\.replace\(" ", "-"\))? in \[(.*)\]\)?$')

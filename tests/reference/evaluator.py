@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import Machine, PolicySet
 from policies.request import Request

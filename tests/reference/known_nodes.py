@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from policies.catalog import Platform
+from catalog import Platform
 from tests.reference import pods
 from tests.reference.nodes import OLDER, Node, Table, holds
 from tests.reference.placing import Placing

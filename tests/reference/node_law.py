@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.request import Request
 from tests.reference.evaluator import Judged, Reference
 from tests.reference.nodes import LONGEST, Node, in_template, terms_of

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform, Resource, Variant
-from policies.catalog.platforms import Sharing
+from catalog import Catalog, Gpu, MachineType, MigProfile, Platform, Resource, Variant
+from catalog.platforms import Sharing
 from policies.policy import Machine, NodeTemplate
 
 Raw = dict[str, Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.policy import Match
 from policies.values.quantity import QuantityError, parse
 

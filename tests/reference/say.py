@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from policies.catalog import Platform
-from policies.catalog.platforms import Sharing
+from catalog import Platform
+from catalog.platforms import Sharing
 from tests.reference.nodes import Atlas, Node, holds
 
 Raw = dict[str, Any]

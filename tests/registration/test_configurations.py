@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from catalog.parse import from_mappings
 from certs.authority import make_ca
 from documents.files import SHIPPED_CATALOG, read_documents
-from policies.catalog.parse import from_mappings
 from registration.configurations import Service, Url, made_of, manifests
 from registration.entries import ALWAYS, DEFAULT, Chosen
 from tests.support.calls.webhook_dispatch import judge

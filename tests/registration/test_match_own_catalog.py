@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from catalog import Catalog
+from catalog.parse import from_mappings
 from documents.files import SHIPPED_CATALOG, read_documents
-from policies.catalog import Catalog
-from policies.catalog.parse import from_mappings
 from policies.policy import PolicySet
 from registration.entries import Chosen
 from registration.match_conditions import PatternError, prefixes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from policies.catalog import Workload
+from catalog import Workload
 from registration.entries import ALWAYS, Chosen
 from tests.support.calls.expected_calls import ADVICE, GPU_POD, NOTHING, OPERATORS, pod_with, wanted
 from tests.support.calls.webhook_dispatch import NAMESPACE, AdmissionRequest, Dispatch, judge

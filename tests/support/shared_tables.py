@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.offers.table import Table
 from policies.policy import NodeTemplate
 from policies.state import compilation

@@ -23,8 +23,8 @@ from typing import Any
 
 import yaml
 
+from catalog import Catalog
 from documents.files import read_catalog
-from policies.catalog import Catalog
 from tests.testcluster import programs, real_nodes
 from tests.testcluster.addons import berth, karpenter, nodes
 from tests.testcluster.addons.berth import LIBRARY, ROOT

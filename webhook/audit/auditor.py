@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from catalog import Catalog
+from catalog.prices import Prices
 from cluster.client.api_client import Client
 from cluster.reports.causes import Causes
 from cluster.reports.forms import Form
@@ -31,8 +33,6 @@ from cluster.watch.store import Store
 from policies.audit.inventory import Inventory
 from policies.audit.ledger import PodKey
 from policies.audit.stored_pod import Controller, StoredPod, widest
-from policies.catalog import Catalog
-from policies.catalog.prices import Prices
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
 from webhook import memory

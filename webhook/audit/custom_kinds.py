@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from catalog import Catalog
 from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Garbled, Rejected, Unreachable
@@ -22,7 +23,6 @@ from cluster.watch.kinds import Watched
 from cluster.watch.reflector import FORBIDDEN, Reflector
 from cluster.watch.store import Store, Tell
 from documents.yaml_reader import one_value
-from policies.catalog import Catalog
 from policies.pods.projection import Reads
 from policies.workloads.pods import Around
 from webhook.reload.followed_kinds import LOOK as WAITS

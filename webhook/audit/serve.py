@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import uvloop
 
+from catalog.prices import prices
 from cluster.background import background
 from cluster.client.api_client import Access, Client
 from cluster.client.errors import AccessError
 from documents.prices import read_prices
-from policies.catalog.prices import prices
 from policies.document import InputError
 from webhook import health
 from webhook.audit import pages

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import policies
+from catalog import Catalog
+from catalog.nearest import hint
 from documents.files import CatalogFilesError, read_catalog, read_documents, read_policies
-from policies.catalog import Catalog
 from policies.document import InputError, objects
 from policies.facts.cluster_facts import ClusterFacts
 from policies.messages.console_link import LONGEST_URL, URL
-from policies.nearest import hint
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Options, Update, Updater
 from policies.verdict import MODES, Mode

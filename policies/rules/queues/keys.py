@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from policies.catalog import Catalog
-from policies.catalog.reserved_keys import PLACES, Where
+from catalog import Catalog
+from catalog.reserved_keys import PLACES, Where
 from policies.messages import At, phrase
 from policies.planning.plan import Plan
 from policies.request import Request

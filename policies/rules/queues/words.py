@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.catalog.platforms import Words
+from catalog.nearest import nearest
+from catalog.platforms import Words
 from policies.messages import At, phrase
-from policies.nearest import nearest
 from policies.objects.wording import cut
 from policies.planning.plan import Plan
 from policies.pods.interval import NONE

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.catalog import Network
+from catalog import Network
 from policies.messages import phrase
 from policies.objects.wording import cut
 from policies.planning.plan import Plan

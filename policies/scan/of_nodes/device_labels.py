@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.offered_devices import STACKS, Offering
 from policies.modes.advertised import offered_beside

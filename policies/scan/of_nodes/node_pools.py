@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from policies.catalog import Catalog, Platform
+from catalog import Catalog, Platform
 from policies.facts.cluster_facts import NodePool
 from policies.facts.platform_detection import Detector
 from policies.pods.view import GRACE, Raw

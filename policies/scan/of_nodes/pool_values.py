@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from policies.catalog import Catalog, MachineType, Platform
+from catalog import Catalog, MachineType, Platform
+from catalog.nearest import nearest, of_model
 from policies.facts.platform_detection import Detector
-from policies.nearest import nearest, of_model
 from policies.scan.finding import Finding, Where
 from policies.scan.of_nodes.node_pools import categories
 from policies.scan.seen import Seen

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.pods.annotations import DURATION
 from policies.pods.view import GRACE, Pod, PodError, Raw
 from policies.rules.disruption import lasts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.document import Document
 from policies.objects.parse import parse_objects
 from policies.scan.finding import Hit

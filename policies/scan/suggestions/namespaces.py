@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from catalog import Catalog
 from kube.taints import Taint
-from policies.catalog import Catalog
 from policies.scan.seen import GpuPod, Seen
 from policies.scan.suggestions.suggestion import Suggestion
 from policies.state.snapshot import NAMESPACE_LABEL

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from catalog import Catalog, Workload
 from policies import work_budget
-from policies.catalog import Catalog, Workload
 from policies.document import Document, InputError
 from policies.offers.constraints import Compiled
 from policies.planning import plan

@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog.prices import prices
 from cli.explaining import text, values
 from cli.explaining.explain import Explainer
 from cli.explaining.explanation import Explanation
 from cli.given.asked_cluster import Asked
-from policies.catalog.prices import prices
 from policies.scheduling.fleet import fleet_of
 from policies.scheduling.nodes import Occupant
 from policies.state.updater import Options, Updater

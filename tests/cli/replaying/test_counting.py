@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from catalog.prices import prices
 from cli.replaying.comparison import Comparer, Comparison
 from cli.replaying.counting import counted
 from cli.replaying.total import Total
 from documents.recordings.pieces import Piece, pieces
-from policies.catalog.prices import prices
 from tests.cli.replaying.events import decided, event, lines, of_job, pod
 from tests.support.counts import count
 from webhook.reload.sources import Sources, load

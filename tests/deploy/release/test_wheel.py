@@ -58,7 +58,7 @@ def test_it_holds_the_source_and_its_data_and_nothing_else(built: Path) -> None:
     )
     expected = {name for name in kept.stdout.splitlines() if (ROOT / name).exists()}
     assert in_wheel(built) == expected | {f"gpu_berth-{VERSION}.data/data/share/man/man1/berth.1"}
-    assert {"policies/catalog/catalog.yaml", "policies/library/berth-default.yaml"} <= expected
+    assert {"catalog/catalog.yaml", "policies/library/berth-default.yaml"} <= expected
 
 
 def test_it_is_for_every_platform(built: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from policies.catalog import Workload
+from catalog import Workload
 from policies.workloads.controllers import group_of
 from tests.e2e.judged import Judged, judged
 from tests.support.calls.expected_calls import NOTHING

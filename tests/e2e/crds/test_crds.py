@@ -11,9 +11,9 @@ import pytest
 import yaml
 from hypothesis import given
 
+from catalog.names import Names
 from cli import crds
 from documents.files import read_documents
-from policies.catalog.names import Names
 from policies.objects import definition
 from policies.objects.field_types import Kind
 from policies.objects.parse import Understood, understand

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from policies.catalog import MachineType
+from catalog import MachineType
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import karpenter
 from tests.testcluster.addons.karpenter import CAPACITY, FAMILY, POOL, Bought

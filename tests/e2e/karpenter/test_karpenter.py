@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import yaml
 
-from policies.catalog import MachineType
+from catalog import MachineType
 from tests.e2e.karpenter.cases import POLICIES, PRODUCT, SIZES, cheapest
 from tests.e2e.karpenter.scenario import Scenario, opened, running
 from tests.support.generators.random_worlds import catalog

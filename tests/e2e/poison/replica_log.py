@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from policies.catalog.names import Names
+from catalog.names import Names
 from policies.objects import definition
 from policies.objects.parse import understand
 from policies.policy import API_VERSION

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from policies.catalog import Gpu
+from catalog import Gpu
 from tests.e2e.judged import Judged, judged, pool
 from tests.e2e.workloads import NVIDIA, TOLERATION, amounts, gpus, node_of, pod, waiting
 from tests.support.generators.random_worlds import catalog

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from policies.catalog import Gpu
-from policies.catalog.resources import OF_A_CLASS
+from catalog import Gpu
+from catalog.resources import OF_A_CLASS
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from catalog.prices import prices
 from cli.given.scanned_cluster import read
 from cli.inspect.scan import shipped
 from cli.judging.patch_applier import apply_patch
 from documents.files import read_catalog
-from policies.catalog.prices import prices
 from policies.scan.remedies import Remedies
 from policies.scan.report import Report, scan
 from policies.scan.seen import see

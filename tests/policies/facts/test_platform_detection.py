@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.catalog import Catalog
-from policies.catalog.parse import CatalogError
+from catalog import Catalog
+from catalog.parse import CatalogError
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts, NodePool, read
 from policies.facts.platform_detection import Detector, Seen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.catalog.resources import OF_A_CLASS
+from catalog.resources import OF_A_CLASS
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
 from policies.facts.served_resources import Served, served

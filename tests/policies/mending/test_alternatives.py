@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from catalog.prices import prices
 from console.world.world import World
-from policies.catalog.prices import prices
 from policies.explain import admission_preview
 from policies.mending.alternatives import MOST_TRIED, Alternatives, Search
 from policies.mending.edits import changed

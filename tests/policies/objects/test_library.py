@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from catalog import Workload
 from documents.files import read_catalog, read_policies
-from policies.catalog import Workload
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
 from policies.request import Request

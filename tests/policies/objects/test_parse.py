@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from catalog import Catalog
 from documents.files import read_catalog
 from documents.yaml_reader import documents
 from kube.taints import Taint
-from policies.catalog import Catalog
 from policies.document import Document
 from policies.objects import parse as policy_parse
 from policies.policy import Bounds, InNotIn, LongRuns, Machine, MigDefault, Policy, PolicySet, TolerationPattern

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog.names import Names
 from kube.taints import Taint
-from policies.catalog.names import Names
 from policies.objects.definition import KINDS, SPECS
 from policies.objects.field_types import Kind
 from policies.objects.object_parser import MOST_REPORTED

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from policies.catalog import Expression
+from catalog import Expression
 from policies.engine import evaluate
 from policies.offers.selectors import natural, render, slice_by_label
 from policies.offers.table import Axis, Table

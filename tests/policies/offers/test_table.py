@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.catalog import Possible
+from catalog import Possible
 from policies.offers.label_matching import ABSENT, ANY, NEW, may_match
 from policies.offers.table import Table
 from tests.support.cases import golden

@@ -9,7 +9,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.catalog import Platform
+from catalog import Platform
 from policies.engine import evaluate
 from policies.request import Request
 from policies.state.snapshot import Facts

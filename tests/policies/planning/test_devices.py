@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.catalog import Resource
+from catalog import Resource
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import Choice, Claim, DeviceClass
 from policies.planning import devices

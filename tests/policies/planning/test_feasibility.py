@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.catalog import Expression
+from catalog import Expression
 from policies.offers.label_matching import ABSENT, may_match
 from policies.planning.feasibility import AuthorExpression, Term, axes_of, listed, names_other_platform, terms_of
 from policies.pods.view import Pod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.catalog import Resource
+from catalog import Resource
 from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import is_extended, is_part, looks_like_one, overlooked, unknown
 from tests.support.generators.random_worlds import catalog

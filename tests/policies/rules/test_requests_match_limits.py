@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.catalog.resources import OF_A_CLASS
+from catalog.resources import OF_A_CLASS
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.catalog import LONGEST_NAME, Resource
+from catalog import LONGEST_NAME, Resource
 from policies.state.lookalikes import Lookalikes
 from tests.support.cases.golden import catalog_with
 

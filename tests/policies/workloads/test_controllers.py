@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from catalog import Catalog
 from documents.files import read_catalog
-from policies.catalog import Catalog
 from policies.workloads.controllers import bare_pod, made_by, pod_of, with_defaults
 from policies.workloads.templates import workload_of
 

@@ -11,7 +11,7 @@ from functools import cache
 from threading import Timer
 from typing import Any
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from registration import configurations
 from registration.configurations import Service, Url, manifests
 from registration.entries import Chosen

@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from catalog import Catalog
+from catalog.parse import from_mappings
 from cli.policy_cases import case as policy_case
 from cli.policy_cases import decisions, expectation_writer
 from cli.policy_cases.outcome import Decision
 from cli.policy_cases.worlds import World, Worlds
 from documents.files import SHIPPED_CATALOG, read_documents, read_policies
-from policies.catalog import Catalog
-from policies.catalog.parse import from_mappings
 from policies.claims import judging
 from policies.document import Document
 from policies.engine import evaluate

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from catalog import Workload
 from documents.yaml_reader import one_value
-from policies.catalog import Workload
 from policies.document import Document
 from policies.workloads.pods import Around, Owner, Templated, pods_of
 from policies.workloads.templates import workload_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.catalog import Workload
+from catalog import Workload
 from policies.workloads.templates import steps
 from tests.support.calls.webhook_dispatch import AdmissionRequest
 from tests.support.generators.random_worlds import catalog

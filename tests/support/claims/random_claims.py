@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from policies.catalog import Catalog, Gpu
+from catalog import Catalog, Gpu
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
 from policies.state.snapshot import Facts

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import Literal, TypeVar
 
-from policies.catalog.platforms import Capacity, Sharing
+from catalog.platforms import Capacity, Sharing
 from policies.policy import Bounds, Default, DeviceLimit, InNotIn, LongRuns, Machine, MigDefault, Queue, Queues, Require, TolerationPattern
 
 T = TypeVar("T")

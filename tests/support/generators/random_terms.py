@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from policies.catalog import MachineType
+from catalog import MachineType
 from tests.support.generators.random_cluster import NODES, UNKNOWN_NODE
 from tests.support.generators.random_fields import chance
 from tests.support.generators.random_worlds import World, catalog

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from random import Random
 
+from catalog import Catalog
+from catalog.platforms import Sharing
 from documents.files import read_catalog
 from kube.taints import Taint
-from policies.catalog import Catalog
-from policies.catalog.platforms import Sharing
 from policies.facts.cluster_facts import ClusterFacts
 from policies.label_selector import LabelExpression, LabelSelector
 from policies.policy import Allow, Bounds, Default, Match, NodeTemplate, Policy, PolicySet, Require

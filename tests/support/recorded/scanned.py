@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from catalog.prices import prices
 from cli.given.scanned_cluster import of_objects
 from cli.inspect.scan import shipped
 from cli.judging.patch_applier import apply_patch
-from policies.catalog.prices import prices
 from policies.scan.finding import Finding
 from policies.scan.remedies import Remedies
 from policies.scan.report import Report, scan

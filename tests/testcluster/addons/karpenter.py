@@ -38,7 +38,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from policies.catalog import Catalog, MachineType
+from catalog import Catalog, MachineType
 from tests.testcluster import programs
 from tests.testcluster.addons import metrics
 from tests.testcluster.calls import PATIENCE, request_once

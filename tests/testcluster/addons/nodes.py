@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.catalog import Catalog, Gpu
+from catalog import Catalog, Gpu
 from tests.testcluster.controlplane.cluster import Cluster
 
 Raw = dict[str, Any]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import yaml
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from tests.testcluster import go_build
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.programs import MODULES, NoProgram

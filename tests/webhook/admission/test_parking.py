@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from policies.catalog import Catalog
+from catalog import Catalog
 from policies.policy import PolicySet
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.catalog import Workload
+from catalog import Workload
 from policies.patch.json_tree import set_at
 from policies.state.snapshot import Snapshot
 from policies.workloads.templates import steps

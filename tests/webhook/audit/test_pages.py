@@ -10,9 +10,9 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from catalog.prices import prices
 from cluster.client.access import Access
 from cluster.client.api_client import Client
-from policies.catalog.prices import prices
 from policies.state.updater import AUTO, Options
 from tests.support.generators.random_worlds import catalog
 from webhook.audit.auditor import Auditor

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeVar, get_args
 
-from policies.catalog.parse.reader import Fields, Notes, label_value, meant, record
-from policies.catalog.platforms import Capacity, Expression, Operator, Platform, Possible, Sharing, SharingScheme, Variant
+from catalog.parse.reader import Fields, Notes, label_value, meant, record
+from catalog.platforms import Capacity, Expression, Operator, Platform, Possible, Sharing, SharingScheme, Variant
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)

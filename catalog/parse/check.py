@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from policies.catalog import Catalog, Platform
-from policies.catalog.parse.kinds import unreachable
-from policies.catalog.parse.reader import Notes
-from policies.nearest import hint
+from catalog import Catalog, Platform
+from catalog.nearest import hint
+from catalog.parse.kinds import unreachable
+from catalog.parse.reader import Notes
 
 BUILT_IN = ("type", "family", "count", "product", "gpuFamily", "vendor")
 """Attributes that a label may show besides those that machines carry (``Platform.labels``)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.nearest import hint, nearest, of_model, slipped
+from catalog.nearest import hint, nearest, of_model, slipped
 from tests.support.cases import golden
 
 CATALOG = golden.catalog_with()

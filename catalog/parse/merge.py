@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from policies.catalog.parse.reader import Notes, Record
-from policies.nearest import hint
+from catalog.nearest import hint
+from catalog.parse.reader import Notes, Record
 
 Key = Callable[[Mapping[str, Any]], object]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from policies.catalog.gpus import Gpu
+from catalog.gpus import Gpu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

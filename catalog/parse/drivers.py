@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from policies.catalog.parse.reader import Fields
-from policies.catalog.published_devices import PublishedDevices
+from catalog.parse.reader import Fields
+from catalog.published_devices import PublishedDevices
 
 _IDENTIFIER = re.compile(r"([a-z0-9.-]+/)?[A-Za-z_][A-Za-z0-9_]{0,31}")
 """A qualified name (k8s.io/api/resource/v1): what follows the domain is written into CEL as it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.catalog.names import Names
+from catalog.names import Names
 from policies.state.lookalikes import Lookalikes
 from tests.support.cases import golden
 

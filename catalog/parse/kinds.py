@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from policies.catalog.parse.reader import Fields, Notes, shown
-from policies.catalog.workload import FIELDS, Base, Between, Devices, Patch, Place, Workload, joined
+from catalog.parse.reader import Fields, Notes, shown
+from catalog.workload import FIELDS, Base, Between, Devices, Patch, Place, Workload, joined
 
 _RESOURCE = re.compile(r"[a-z][a-z0-9]*")
 _VERSION = re.compile(r"(?:[a-z0-9.-]+/)?v[a-z0-9]+")

@@ -4,5 +4,5 @@
 ``devices``, ``kinds`` (of workloads) and ``platforms``, and ``check`` checks the sections against each other.
 """
 
-from policies.catalog.parse.catalog import CatalogError as CatalogError
-from policies.catalog.parse.catalog import from_mappings as from_mappings
+from catalog.parse.catalog import CatalogError as CatalogError
+from catalog.parse.catalog import from_mappings as from_mappings

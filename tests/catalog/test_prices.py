@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.catalog.prices import INSTANCE_TYPE, prices
+from catalog.prices import INSTANCE_TYPE, prices
 from tests.support.generators.random_worlds import catalog
 
 

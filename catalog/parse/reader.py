@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from policies.nearest import hint, nearest
+from catalog.nearest import hint, nearest
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)

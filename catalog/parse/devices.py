@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from policies.catalog import Gpu, MachineType, MigProfile
-from policies.catalog.parse.reader import MARKS, Fields, Notes, label_value
-from policies.nearest import hint
+from catalog import Gpu, MachineType, MigProfile
+from catalog.nearest import hint
+from catalog.parse.reader import MARKS, Fields, Notes, label_value
 
 _PROFILE = re.compile(r"(\d+)g\.(\d+)gb([+-][a-z]+(?:\.[a-z]+)*)?", re.ASCII)
 """A profile as nvidia-smi writes it. A compute instance of a slice (``1c.3g.20gb``) has no resource name,

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Literal
 
-from policies.catalog import Catalog, MigProfile
+from catalog import Catalog, MigProfile
 
 Known = Literal["families", "vendors", "models", "instanceFamilies", "workloads", "migProfiles"]
 """The catalog's lists of names."""

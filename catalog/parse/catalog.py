@@ -11,18 +11,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
+from catalog.catalog import Catalog
+from catalog.parse.check import checked
+from catalog.parse.devices import gpus, machines
+from catalog.parse.drivers import published
+from catalog.parse.kinds import between, workload
+from catalog.parse.merge import layered
+from catalog.parse.platforms import platform, scheme
+from catalog.parse.reader import Fields, Notes, shown
+from catalog.platforms import AcceleratorTaint, Capacity, GraceCap, Protection, Words
+from catalog.reserved_keys import ReservedKeys
+from catalog.resources import Measure, ResourceKind, ResourcePattern
 from kube.taints import Taint
-from policies.catalog.catalog import Catalog
-from policies.catalog.parse.check import checked
-from policies.catalog.parse.devices import gpus, machines
-from policies.catalog.parse.drivers import published
-from policies.catalog.parse.kinds import between, workload
-from policies.catalog.parse.merge import layered
-from policies.catalog.parse.platforms import platform, scheme
-from policies.catalog.parse.reader import Fields, Notes, shown
-from policies.catalog.platforms import AcceleratorTaint, Capacity, GraceCap, Protection, Words
-from policies.catalog.reserved_keys import ReservedKeys
-from policies.catalog.resources import Measure, ResourceKind, ResourcePattern
 
 _CAPACITIES: tuple[Capacity, ...] = get_args(Capacity)
 _KINDS: tuple[ResourceKind, ...] = get_args(ResourceKind)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from policies.catalog.catalog import Catalog
+from catalog.catalog import Catalog
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from catalog import Gpu, MigProfile
+from catalog.parse.merge import LISTS, MAPS
+from catalog.parse.reader import MARKS
 from documents.files import SHIPPED_CATALOG, read_catalog, read_documents
-from policies.catalog import Gpu, MigProfile
-from policies.catalog.parse.merge import LISTS, MAPS
-from policies.catalog.parse.reader import MARKS
 
 RAW: dict[str, Any] = read_documents([str(SHIPPED_CATALOG)])[0][0].value
 CATALOG = read_catalog()

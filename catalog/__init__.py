@@ -5,9 +5,9 @@ made of ``gpus``, ``platforms``, ``resources`` and ``workload``. ``names`` lists
 may use; ``prices`` has what devices cost, with prices of one's own laid over those of the catalog.
 """
 
-from policies.catalog.catalog import LONGEST_NAME, Catalog
-from policies.catalog.gpus import Gpu, MachineType, MigProfile, Network
-from policies.catalog.platforms import (
+from catalog.catalog import LONGEST_NAME, Catalog
+from catalog.gpus import Gpu, MachineType, MigProfile, Network
+from catalog.platforms import (
     AcceleratorTaint,
     Expression,
     GraceCap,
@@ -18,8 +18,8 @@ from policies.catalog.platforms import (
     SharingScheme,
     Variant,
 )
-from policies.catalog.resources import Measure, Resource, ResourceKind, ResourcePattern
-from policies.catalog.workload import Workload
+from catalog.resources import Measure, Resource, ResourceKind, ResourcePattern
+from catalog.workload import Workload
 
 __all__ = [
     "LONGEST_NAME",

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
-from policies.catalog.gpus import Gpu, MachineType
-from policies.catalog.model_codes import codes_of
-from policies.catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme, Words
-from policies.catalog.published_devices import PublishedDevices
-from policies.catalog.reserved_keys import PLACES, ReservedKeys, Where
-from policies.catalog.resources import Measure, Resource, ResourcePattern
-from policies.catalog.slice_shares import slice_shares
-from policies.catalog.workload import Between, Workload
+from catalog.gpus import Gpu, MachineType
+from catalog.model_codes import codes_of
+from catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme, Words
+from catalog.published_devices import PublishedDevices
+from catalog.reserved_keys import PLACES, ReservedKeys, Where
+from catalog.resources import Measure, Resource, ResourcePattern
+from catalog.slice_shares import slice_shares
+from catalog.workload import Between, Workload
 
 Signature = tuple[tuple[str, str], tuple[tuple[str, str | None], ...]]
 """The controlling owner of a pod (API group, kind), and those of its labels that identify workloads (key, value)."""
@@ -100,7 +100,7 @@ class Catalog:
     """(API group, kind) of the owners of pods that are not made until Kueue admits their workload."""
     codes: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
     """Words that distinguish one model or instance family from another: ``h100``, ``p5``.
-    ``policies.nearest`` never takes a name that has one for that of another."""
+    ``catalog.nearest`` never takes a name that has one for that of another."""
     slice_shares: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """MIG profile as in a resource name -> (least, most) share of a GPU that it takes, by compute or
     memory, over the models that have it."""

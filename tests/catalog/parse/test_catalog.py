@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from catalog import Catalog, Resource
+from catalog.parse import CatalogError, from_mappings
 from documents.files import SHIPPED_CATALOG, CatalogFilesError, read_catalog, read_documents
-from policies.catalog import Catalog, Resource
-from policies.catalog.parse import CatalogError, from_mappings
 
 BASE: dict[str, Any] = read_documents([str(SHIPPED_CATALOG)])[0][0].value
 BASE_CATALOG = read_catalog()

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from policies.catalog.reserved_keys import PLACES, ReservedKeys, Where
+from catalog.reserved_keys import PLACES, ReservedKeys, Where
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS
 from policies.pods.queue_systems import ANNOTATIONS, KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from policies.rules.queues import keys

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from policies.nearest import slipped
+from catalog.nearest import slipped
 
 Where = Literal["labels", "annotations"]
 PLACES: tuple[Where, ...] = ("labels", "annotations")

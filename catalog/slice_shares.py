@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from policies.catalog.gpus import Gpu
+from catalog.gpus import Gpu
 
 
 def slice_shares(gpus: Iterable[Gpu]) -> dict[str, tuple[Fraction, Fraction]]:
