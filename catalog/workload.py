@@ -132,7 +132,7 @@ class Workload:
     """Other objects that have the templates of its pods, and are judged by themselves."""
     finished: tuple[str, ...] = ()
     """``PATH=TEXT``, or ``PATH`` alone for any value: it makes no pods any more, besides what conditions say of all
-    kinds (``policies.audit.templates``)."""
+    kinds (``analysis.audit.templates``)."""
     kueue: Literal["suspends", "gates"] | None = None
     """How Kueue holds it back: its pods are not made before (``suspends``), or made with a gate; None: Kueue does not
     manage the kind."""

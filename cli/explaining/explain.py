@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from analysis.audit.judged import Judged, judge
+from analysis.audit.stored_pod import FINISHED, StoredPod, stored, widest
 from catalog.prices import Prices
 from cli.explaining import denied, fixes, queued
 from cli.explaining.denied import Admission
@@ -15,8 +17,6 @@ from cli.explaining.explanation import Explanation, Remedy, State, Where
 from cli.explaining.told import told
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest, Subject
-from policies.audit.judged import Judged, judge
-from policies.audit.stored_pod import FINISHED, StoredPod, stored, widest
 from policies.engine import arrived
 from policies.explain import admission_preview
 from policies.mending.edits import changed

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
+from analysis.audit.outcomes import field
 from cli.explaining import fixes, queued, sentences
 from cli.explaining.explanation import Explanation, Remedy, Told, Where
 from cli.output import stderr
 from cli.output.columns import Styled
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen, Style
-from policies.audit.outcomes import field
 from policies.verdict import Violation, dotted
 
 MOST_PLACES = 6

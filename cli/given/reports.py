@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from analysis.audit.stored_report import KINDS, StoredReport, is_ours, stored_report
 from documents.files import read_documents
-from policies.audit.stored_report import KINDS, StoredReport, is_ours, stored_report
 from policies.document import InputError, objects
 from policies.values.untyped import map_at, text_of
 

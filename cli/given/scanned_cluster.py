@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from analysis.audit.stored_pod import Controller, widest
 from catalog import Catalog
 from cli.given.whole_cluster import surveyed, unread
 from cluster.survey.owners import OWNERS
@@ -15,7 +16,6 @@ from cluster.survey.survey import Progress
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw
 from documents.files import read_objects
-from policies.audit.stored_pod import Controller, widest
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, ClusterFacts
 from policies.modes.advertised import published

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.audit.stored_pod import Controller, StoredPod, widest
 from catalog import Catalog
 from cli.given.from_cluster import default_kubeconfig
 from cluster.client.access import Access
@@ -17,7 +18,6 @@ from cluster.survey.owners import OWNERS
 from cluster.survey.pods import pods
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, Watched, key_of
-from policies.audit.stored_pod import Controller, StoredPod, widest
 from policies.document import InputError
 from policies.state.objects import Change, Key
 

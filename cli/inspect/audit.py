@@ -10,6 +10,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from analysis.audit.assessment import Assessment
+from analysis.audit.ledger import Ledger
 from catalog.prices import Prices, prices
 from cli import VERSION
 from cli.options import (
@@ -28,8 +30,6 @@ from cli.output.audit.answer import Answer
 from cli.terminal import screen
 from cli.terminal.progress import each, reading
 from documents.prices import read_prices
-from policies.audit.assessment import Assessment
-from policies.audit.ledger import Ledger
 from policies.document import InputError
 from policies.findings.server_mode import as_served
 from policies.scan.exposure import exposure

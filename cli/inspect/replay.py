@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from analysis.audit.assessment import Assessment
 from catalog.prices import prices
 from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, assumed_platforms, snapshot_from, sources_from
 from cli.output import stderr
@@ -22,7 +23,6 @@ from cli.terminal import screen
 from cli.terminal.progress import Progress, reading
 from documents.prices import read_prices
 from documents.recordings.pieces import Piece, pieces
-from policies.audit.assessment import Assessment
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Updater

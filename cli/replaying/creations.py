@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from analysis.audit.stored_pod import controller_of
 from catalog import Catalog
 from cli.replaying.noted import Noted, Then, answered, noted, operations
-from policies.audit.stored_pod import controller_of
 from policies.pods.view import Raw
 from policies.replay.arrival import as_met
 from policies.request import Request

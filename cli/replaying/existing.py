@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from analysis.audit.assessment import Assessment, Owners, workload_of
+from analysis.audit.judged import as_it_came
+from analysis.audit.stored_pod import StoredPod
 from catalog.prices import Prices
 from cli.replaying.comparison import Comparer, Example
 from cli.replaying.counting import Counted
 from cli.replaying.creations import Creation
-from policies.audit.assessment import Assessment, Owners, workload_of
-from policies.audit.judged import as_it_came
-from policies.audit.stored_pod import StoredPod
 from policies.patch.applied import APPLIED
 from policies.pods.view import PodError
 from policies.replay import reported

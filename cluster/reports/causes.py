@@ -4,11 +4,11 @@ process that starts sends them again, under the same names, and the API server h
 
 from __future__ import annotations
 
+from analysis.audit.ledger import Ledger
+from analysis.audit.workload_report import Workload
 from cluster.reports.stored_reports import Cause, ReportKey, cause_of, causes
 from cluster.status.events import About, Events
 from cluster.watch.trims import Raw
-from policies.audit.ledger import Ledger
-from policies.audit.workload_report import Workload
 
 REASONS = {
     "would-deny": "WouldBeDenied",

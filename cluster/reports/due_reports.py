@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from analysis.audit.ledger import Ledger
+from analysis.audit.workload_report import Workload
 from cluster.reports.stored_reports import ReportKey
 from cluster.watch.trims import Raw
-from policies.audit.ledger import Ledger
-from policies.audit.workload_report import Workload
 
 
 class DueReports:

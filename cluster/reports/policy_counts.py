@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from analysis.audit.ledger import Ledger, Totals
 from cluster.background import background
 from cluster.reports.paced_calls import PacedCalls
 from cluster.watch.kinds import KINDS
-from policies.audit.ledger import Ledger, Totals
 from policies.objects.crd import AUDIT
 from policies.state.objects import Entry, Key, id_of
 

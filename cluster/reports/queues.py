@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from analysis.audit.ledger import PodKey
+from analysis.audit.stored_pod import Controller, StoredPod
+from analysis.audit.templates import STAND_IN
 from cluster.watch.trims import Raw
-from policies.audit.ledger import PodKey
-from policies.audit.stored_pod import Controller, StoredPod
-from policies.audit.templates import STAND_IN
 from policies.workloads.controllers import group_of
 
 

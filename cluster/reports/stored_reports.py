@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw, map_of
-from policies.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
 from policies.values.untyped import maps_in, text_of
 
 ReportKey = tuple[str, str]

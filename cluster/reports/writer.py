@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
+from analysis.audit.ledger import Ledger
+from analysis.audit.workload_report import OPEN_REPORTS
 from cluster.background import background
 from cluster.client.errors import Reply
 from cluster.reports.causes import Causes
@@ -17,8 +19,6 @@ from cluster.reports.forms import Form, choice
 from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.stored_reports import ReportKey, as_stored, digest
 from cluster.status.writer import FOUGHT
-from policies.audit.ledger import Ledger
-from policies.audit.workload_report import OPEN_REPORTS
 
 AT_ONCE = 8
 """Writes under way."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import orjson
 
+from analysis.audit.stored_pod import StoredPod
+from analysis.audit.templates import template_pods
 from catalog import Catalog, Workload
 from cluster.survey.workloads import trimmed
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw
-from policies.audit.stored_pod import StoredPod
-from policies.audit.templates import template_pods
 from policies.pods.projection import Reads
 from policies.workloads.controllers import group_of
 from policies.workloads.pods import Around

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from analysis.audit.stored_pod import may_hold_devices, stored
 from catalog import Catalog
 from cluster.survey.owners import owned
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw, map_of
-from policies.audit.stored_pod import may_hold_devices, stored
 from policies.pods.projection import Reads
 
 NOT_FINISHED = ("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed")

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from analysis.audit.stored_pod import Controller, StoredPod, may_hold_devices
+from analysis.audit.templates import template_pods
 from catalog import Catalog
 from cluster.survey.owners import owned
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw, map_of
-from policies.audit.stored_pod import Controller, StoredPod, may_hold_devices
-from policies.audit.templates import template_pods
 from policies.pods.projection import Reads
 
 PLURALS = {

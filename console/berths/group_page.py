@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.audit.ledger import AuditedPod
 from cli.explaining import sentences
 from cli.output import yaml_writer
 from console.berths.denials import words
@@ -20,7 +21,6 @@ from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.world.view import View
 from kube.taints import Taint
-from policies.audit.ledger import AuditedPod
 from policies.scheduling.blockers import HARD
 from policies.scheduling.fleet import Fleet
 from policies.scheduling.pool_blockers import most_devices

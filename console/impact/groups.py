@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
+from analysis.audit.judged import judge
+from analysis.audit.ledger import AuditedPod
+from analysis.audit.outcomes import Outcome
 from cli.output.diff import unified
-from policies.audit.judged import judge
-from policies.audit.ledger import AuditedPod
-from policies.audit.outcomes import Outcome
 from policies.patch.json_tree import apply_patch
 from policies.state.snapshot import Snapshot
 

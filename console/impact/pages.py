@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from analysis.audit.ledger import AuditedPod
 from console.impact.groups import groups
 from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.world.counts import LABELS, Count
 from console.world.recorded import Replayed
-from policies.audit.ledger import AuditedPod
 
 ROWS = 25
 """Policies of a page."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from analysis.audit.ledger import AuditedPod
 from catalog.nearest import hint
 from console.server.page import NotShown
 from console.world.view import View
-from policies.audit.ledger import AuditedPod
 from policies.messages import TABLE
 
 MOST_PODS = 20

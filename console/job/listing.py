@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from analysis.audit.ledger import AuditedPod
 from console.server.page import Visit
 from console.server.paging import Paged, paged
 from console.world.counts import LABELS
@@ -12,7 +13,6 @@ from console.world.derived import Derived
 from console.world.happenings import NOT_CREATED
 from console.world.view import View
 from console.world.world import World
-from policies.audit.ledger import AuditedPod
 
 State = Literal["denied", "waits", "runs", "ended"]
 STATES: tuple[State, ...] = ("denied", "waits", "runs", "ended")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.audit.stored_pod import stored, widest
 from cli.explaining import fixes
 from cli.explaining.explain import as_written
 from cli.given.asked_cluster import Asked, made_of
@@ -19,7 +20,6 @@ from console.server.page import NotShown, Page, Visit
 from console.server.query import LONGEST_NAME
 from console.world.view import View
 from console.world.world import Raw
-from policies.audit.stored_pod import stored, widest
 from policies.document import InputError
 from policies.state.snapshot import LONGEST_NAMESPACE, Snapshot
 

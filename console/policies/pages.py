@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.audit.ledger import Totals
 from catalog.nearest import hint
 from cli.output import yaml_writer
 from cli.output.effective_output import reach
@@ -14,7 +15,6 @@ from console.server.paging import paged
 from console.server.query import LONGEST_NAME, QueryError
 from console.world.derived import Derived
 from console.world.view import View
-from policies.audit.ledger import Totals
 from policies.explain.effective import Effective, effective
 from policies.explain.effective_probe import Kind, known_as, workload_named
 from policies.findings import Finding

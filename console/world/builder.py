@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from analysis.audit.inventory import Inventory
+from analysis.audit.ledger import PodKey
+from analysis.audit.stored_pod import Controller, StoredPod
+from analysis.audit.stored_report import StoredReport
 from catalog import Catalog
 from catalog.prices import Prices
 from console.world.counts import counts
 from console.world.happenings import Happening
 from console.world.recorded import ByPolicy, Recorded
 from console.world.world import Raw, World
-from policies.audit.inventory import Inventory
-from policies.audit.ledger import PodKey
-from policies.audit.stored_pod import Controller, StoredPod
-from policies.audit.stored_report import StoredReport
 from policies.findings import findings
 from policies.findings.server_mode import as_served
 from policies.patch.json_tree import apply_patch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from policies.audit.ledger import AuditedPod
-from policies.audit.outcomes import FINDINGS, Finding
+from analysis.audit.ledger import AuditedPod
+from analysis.audit.outcomes import FINDINGS, Finding
 
 CLUSTER = "ClusterGPUPolicy/"
 """How the ids of policies of the whole cluster begin."""

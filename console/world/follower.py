@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from time import monotonic
 
+from analysis.audit.stored_pod import widest
 from catalog import Catalog
 from cli.given.asked_cluster import Asked, near
 from cli.given.scanned_cluster import cluster_of
@@ -21,7 +22,6 @@ from console.world.builder import Builder
 from console.world.happenings import OF_BERTH, OF_PODS, REPORTS, newest
 from console.world.scope import Kind
 from console.world.world import Raw, World
-from policies.audit.stored_pod import widest
 from policies.state.objects import Change, Key
 from webhook.telemetry import log
 

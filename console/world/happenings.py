@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from analysis.audit.stored_report import KINDS as REPORT_KINDS
+from analysis.audit.stored_report import StoredReport, is_ours, stored_report
 from cluster.reports.stored_reports import FORMS
 from cluster.status.events import CONTROLLER, NOTE
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw
-from policies.audit.stored_report import KINDS as REPORT_KINDS
-from policies.audit.stored_report import StoredReport, is_ours, stored_report
 from policies.values.untyped import map_at, text_of
 
 MOST = 2000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from analysis.audit.ledger import AuditedPod
+from analysis.audit.stored_report import StoredReport
 from console.world.counts import Count
 from console.world.happenings import Happening
 from console.world.scope import Scope
 from console.world.world import World
-from policies.audit.ledger import AuditedPod
-from policies.audit.stored_report import StoredReport
 from policies.scan.finding import Finding, without_pods
 from policies.scan.report import NEEDS
 from policies.scheduling.fleet import Fleet

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from analysis.audit.ledger import Ledger
+from analysis.audit.stored_report import StoredReport
 from catalog.prices import Prices
 from console.world.counts import Counts
 from console.world.happenings import Happening
 from console.world.recorded import ByPolicy
-from policies.audit.ledger import Ledger
-from policies.audit.stored_report import StoredReport
 from policies.findings import Finding
 from policies.scan.report import Report
 from policies.scan.seen import Seen

@@ -1,4 +1,4 @@
-"""What reports say was found of pods then (``policies.audit.workload_report`` writes them), held against what is found of
+"""What reports say was found of pods then (``analysis.audit.workload_report`` writes them), held against what is found of
 the same pods now."""
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.audit.ledger import AuditedPod
-from policies.audit.outcomes import Finding
-from policies.audit.outcomes import Outcome as Audited
-from policies.audit.stored_report import stored_report
+from analysis.audit.ledger import AuditedPod
+from analysis.audit.outcomes import Finding
+from analysis.audit.outcomes import Outcome as Audited
+from analysis.audit.stored_report import stored_report
 from policies.replay import effects
 from policies.replay.difference import TURNS, Difference, Side, Turn
 from policies.replay.effects import Effect

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from analysis.audit.stored_pod import StoredPod
 from catalog import Catalog
-from policies.audit.stored_pod import StoredPod
 from policies.facts.platform_detection import home, newer
 from policies.scan.of_pods.runs import LONG, says, unprotected
 from policies.scan.seen import RUNS

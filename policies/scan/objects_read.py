@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from policies.audit.assessment import Owners
-from policies.audit.stored_pod import Controller, StoredPod
+from analysis.audit.assessment import Owners
+from analysis.audit.stored_pod import Controller, StoredPod
 from policies.facts.cluster_facts import ClusterFacts
 from policies.modes.advertised import Published
 from policies.pods.view import Raw

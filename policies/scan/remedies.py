@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from policies.audit.stored_pod import StoredPod
+from analysis.audit.stored_pod import StoredPod
 from policies.engine import evaluate
 from policies.lru import LruCache
 from policies.pods.view import PodError, Raw

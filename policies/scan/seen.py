@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
+from analysis.audit.assessment import workload_of
+from analysis.audit.stored_pod import StoredPod
+from analysis.audit.workload_report import Workload
 from catalog import Catalog, Gpu
 from catalog.prices import Prices
 from kube.taints import Taint
-from policies.audit.assessment import workload_of
-from policies.audit.stored_pod import StoredPod
-from policies.audit.workload_report import Workload
 from policies.facts.platform_detection import home, newer
 from policies.planning import devices
 from policies.pods.projection import extract

@@ -10,6 +10,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from analysis.audit.inventory import Inventory
+from analysis.audit.ledger import PodKey
+from analysis.audit.stored_pod import Controller, StoredPod, widest
 from catalog import Catalog
 from catalog.prices import Prices
 from cluster.client.api_client import Client
@@ -30,9 +33,6 @@ from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.kinds import DECISIVE, Watched
 from cluster.watch.reflector import Reflector
 from cluster.watch.store import Store
-from policies.audit.inventory import Inventory
-from policies.audit.ledger import PodKey
-from policies.audit.stored_pod import Controller, StoredPod, widest
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
 from webhook import memory

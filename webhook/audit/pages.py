@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from policies.audit.outcomes import FINDINGS
-from policies.audit.waiting import WAITS
+from analysis.audit.outcomes import FINDINGS
+from analysis.audit.waiting import WAITS
 from webhook.audit.auditor import Auditor
 from webhook.health import ALIVE, NOT_ALLOWED, READY, Check
 from webhook.server.http import Answer, start, text_answer

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.audit.ledger import AuditedPod, Ledger
+from analysis.audit.outcomes import FINDINGS, Finding
+from analysis.audit.stored_pod import StoredPod
 from cli.output.columns import table
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
-from policies.audit.ledger import AuditedPod, Ledger
-from policies.audit.outcomes import FINDINGS, Finding
-from policies.audit.stored_pod import StoredPod
 from policies.scan.exposure import Exposure
 from policies.state.snapshot import Snapshot
 

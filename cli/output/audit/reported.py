@@ -9,6 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from analysis.audit.outcomes import DENIALS, FINDINGS
+from analysis.audit.reported_counts import Count, ReportedLine, lines
+from analysis.audit.stored_report import StoredReport, StoredResult
 from cli.given.named_policy import chosen, enforced_already
 from cli.given.reports import Reports
 from cli.output import html_page
@@ -16,9 +19,6 @@ from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS
 from cli.output.columns import Styled, table
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
-from policies.audit.outcomes import DENIALS, FINDINGS
-from policies.audit.reported_counts import Count, ReportedLine, lines
-from policies.audit.stored_report import StoredReport, StoredResult
 from policies.values.untyped import map_at, maps_in, text_of
 
 COLUMNS = ("namespace", "policy", "mode", "pods_with_findings", "gpus", "usd_per_hour", *OF_FINDINGS, "at_least")

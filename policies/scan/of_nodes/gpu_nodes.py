@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from analysis.audit.stored_pod import Controller
 from catalog import Catalog
-from policies.audit.stored_pod import Controller
 from policies.scan.finding import MOST_NAMED, Finding, Where
 from policies.scan.node_price import NodePrices
 from policies.scan.seen import GpuNode, Seen

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.policies.audit.test_workload_report import BARE, made, outcome
+from tests.analysis.audit.test_workload_report import BARE, made, outcome
 
 Run = Callable[..., tuple[int, str, str]]
 EVIL = "=cmd|' /C calc'!A0\x1b[31m\u202e<script>alert(1)</script>"

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.audit.assessment import Assessment
+from analysis.audit.ledger import Ledger
+from analysis.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
 from catalog.prices import prices
 from cli.given import whole_cluster
 from cli.main import main
-from policies.audit.assessment import Assessment
-from policies.audit.ledger import Ledger
-from policies.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
 from tests.cli.inspect.test_audit import ROOT, pod
 from tests.cli.inspect.test_replay import FEW, GRACE, policy
 from tests.cli.replaying.events import event, lines

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from cli.main import main
+from tests.analysis.audit.test_workload_report import made, outcome
 from tests.cli.policy_cases.test_run import case
 from tests.cli.replaying.events import event
 from tests.cli.terminal.pseudo_terminal import shown_here
-from tests.policies.audit.test_workload_report import made, outcome
 from tests.support.recorded.parts import GPU, node, pod
 
 EVIL = "\x1b]0;owned\x07\x1b[31mred\x9b2J\u202eabc\u2066\u200b\r\x08x\x7f\n\u2028forged"

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import given
 
+from analysis.audit.stored_pod import Controller, StoredPod
+from analysis.audit.templates import STAND_IN
 from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
-from policies.audit.stored_pod import Controller, StoredPod
-from policies.audit.templates import STAND_IN
 from tests.support.cluster.collecting_store import at_once
 from tests.support.generators.strategies import examples, randoms
 

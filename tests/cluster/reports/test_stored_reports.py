@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from analysis.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
 from cluster.reports.stored_reports import FORMS, StoredReports, as_stored, causes, digest
 from cluster.reports.writer import _each
-from policies.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
 from tests.support.cluster.collecting_store import at_once
 
 REPORT: dict[str, Any] = {

@@ -6,6 +6,10 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from analysis.audit.ledger import AuditedPod, Ledger
+from analysis.audit.outcomes import Outcome
+from analysis.audit.stored_pod import stored, widest
+from analysis.audit.workload_report import OPEN_REPORTS, Workload
 from cluster.client.errors import Reply
 from cluster.reports.causes import Causes
 from cluster.reports.forms import Form
@@ -13,10 +17,6 @@ from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.stored_reports import FORMS, StoredReports
 from cluster.reports.writer import EVENTS_AGAIN, ReportWriter
 from cluster.status.events import BURST_OF_ONE, Events
-from policies.audit.ledger import AuditedPod, Ledger
-from policies.audit.outcomes import Outcome
-from policies.audit.stored_pod import stored, widest
-from policies.audit.workload_report import OPEN_REPORTS, Workload
 from tests.support.generators.random_worlds import catalog
 
 POLICIES = ("ClusterGPUPolicy/few",)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from analysis.audit.stored_pod import Controller, StoredPod, may_hold_devices, widest
 from cluster.survey.pods import pods
-from policies.audit.stored_pod import Controller, StoredPod, may_hold_devices, widest
 from tests.support.generators.random_worlds import catalog
 
 Raw = dict[str, Any]

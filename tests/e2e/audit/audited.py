@@ -9,13 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from analysis.audit.assessment import Assessment, workload_of
+from analysis.audit.ledger import Ledger
+from analysis.audit.stored_pod import Controller, controller_of, stored, widest
+from analysis.audit.templates import STAND_IN, template_pods
 from catalog.prices import prices
 from cluster.survey.custom_workloads import base_kinds, custom_workloads
 from cluster.survey.workloads import PLURALS
-from policies.audit.assessment import Assessment, workload_of
-from policies.audit.ledger import Ledger
-from policies.audit.stored_pod import Controller, controller_of, stored, widest
-from policies.audit.templates import STAND_IN, template_pods
 from policies.document import Document
 from policies.state.objects import Change, Key
 from policies.state.updater import AUTO, Options, Updater

@@ -12,10 +12,10 @@ import jsonpatch
 import pytest
 import yaml
 
-from policies.audit.judged import Judged as Judgement
-from policies.audit.judged import judge
-from policies.audit.outcomes import Outcome, outcomes
-from policies.audit.stored_pod import stored, widest
+from analysis.audit.judged import Judged as Judgement
+from analysis.audit.judged import judge
+from analysis.audit.outcomes import Outcome, outcomes
+from analysis.audit.stored_pod import stored, widest
 from policies.patch.applied import APPLIED
 from policies.verdict import Would
 from policies.workloads.controllers import CONTROLLERS

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.audit.outcomes import FINDINGS
 from cli.main import main
-from policies.audit.outcomes import FINDINGS
 from tests.cli.inspect.test_effective import somebody
 from tests.e2e.audit.audited import GROUP, SPECS, Audited
 from tests.support.counts import PROVE, count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.audit.stored_pod import StoredPod, stored, widest
+from analysis.audit.stored_pod import StoredPod, stored, widest
 from tests.e2e.workloads import TOLERATION, created, node_of, pod
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.api import Raw

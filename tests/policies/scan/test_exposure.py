@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.audit.stored_pod import stored, widest
+from analysis.audit.stored_pod import stored, widest
 from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import PolicySet
 from policies.scan.exposure import Exposure, exposure

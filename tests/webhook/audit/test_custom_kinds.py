@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from analysis.audit.stored_pod import widest
 from cluster.reports.queues import WorkloadQueue
 from cluster.survey.custom_workloads import custom_workloads
 from cluster.watch import backoff, reflector
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.reflector import FORBIDDEN, Reflector
-from policies.audit.stored_pod import widest
 from policies.workloads.pods import ALONE
 from tests.support.cluster.collecting_store import run, until
 from tests.support.cluster.fake_api import FakeApi, serving, status

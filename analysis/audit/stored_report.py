@@ -1,4 +1,4 @@
-"""A report as the API server stores it, or a file has it, read as ``policies.audit.workload_report`` writes it. Anybody may have written
+"""A report as the API server stores it, or a file has it, read as ``analysis.audit.workload_report`` writes it. Anybody may have written
 it: nothing in it can make the reading fail, and what can't be read is counted."""
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
-from policies.audit.outcomes import FINDINGS, Finding
-from policies.audit.workload_report import KIND, LABEL, LEFT_OUT, PLAIN_KIND, SOURCE
+from analysis.audit.outcomes import FINDINGS, Finding
+from analysis.audit.workload_report import KIND, LABEL, LEFT_OUT, PLAIN_KIND, SOURCE
 from policies.values.untyped import map_at, maps_in, text_of
 from policies.verdict import Mode
 

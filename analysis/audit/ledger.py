@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.audit.outcomes import FINDINGS, Outcome
-from policies.audit.stored_pod import StoredPod
-from policies.audit.waiting import Waits
-from policies.audit.workload_report import Workload, grouped, report
+from analysis.audit.outcomes import FINDINGS, Outcome
+from analysis.audit.stored_pod import StoredPod
+from analysis.audit.waiting import Waits
+from analysis.audit.workload_report import Workload, grouped, report
 from policies.objects.crd import COUNTS
 
 PodKey = tuple[str, str]

@@ -6,10 +6,10 @@ from random import Random
 
 from hypothesis import given
 
-from policies.audit.ledger import AuditedPod, Ledger, Totals
-from policies.audit.outcomes import Finding, Outcome
-from policies.audit.stored_pod import StoredPod
-from policies.audit.workload_report import OPEN_REPORTS, Workload
+from analysis.audit.ledger import AuditedPod, Ledger, Totals
+from analysis.audit.outcomes import Finding, Outcome
+from analysis.audit.stored_pod import StoredPod
+from analysis.audit.workload_report import OPEN_REPORTS, Workload
 from tests.support.generators.strategies import examples, randoms
 
 POLICIES = ("ClusterGPUPolicy/a", "ClusterGPUPolicy/b", "GPUPolicy/team-a/c")

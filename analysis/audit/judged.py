@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from policies.audit.stored_pod import StoredPod
+from analysis.audit.stored_pod import StoredPod
 from policies.engine import arrived, evaluate
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import remove_at, value_at

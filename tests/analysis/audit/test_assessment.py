@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from analysis.audit.assessment import MOST_OWNERS, Assessment, workload_of
+from analysis.audit.judged import judge
+from analysis.audit.outcomes import outcomes
+from analysis.audit.stored_pod import Controller, StoredPod, stored, widest
 from catalog.prices import INSTANCE_TYPE, prices
-from policies.audit.assessment import MOST_OWNERS, Assessment, workload_of
-from policies.audit.judged import judge
-from policies.audit.outcomes import outcomes
-from policies.audit.stored_pod import Controller, StoredPod, stored, widest
 from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import Default, Policy, PolicySet
 from policies.verdict import MODES

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from policies.audit.judged import Judged
+from analysis.audit.judged import Judged
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import apply_patch, remove_at, set_at, value_at
 from policies.patch.tree_diff import operations

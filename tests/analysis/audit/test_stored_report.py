@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.audit.reported_counts import lines
-from policies.audit.stored_report import is_ours, stored_report
-from policies.audit.workload_report import MOST_RESULTS
-from tests.policies.audit.test_workload_report import BARE, made, outcome
+from analysis.audit.reported_counts import lines
+from analysis.audit.stored_report import is_ours, stored_report
+from analysis.audit.workload_report import MOST_RESULTS
+from tests.analysis.audit.test_workload_report import BARE, made, outcome
 from tests.support.generators.strategies import examples
 
 ANYTHING = st.recursive(

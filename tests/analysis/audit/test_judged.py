@@ -8,8 +8,8 @@ from typing import Any
 import jsonpatch
 from hypothesis import given
 
-from policies.audit.judged import Judged, judge
-from policies.audit.stored_pod import stored
+from analysis.audit.judged import Judged, judge
+from analysis.audit.stored_pod import stored
 from policies.engine import evaluate
 from policies.patch.applied import APPLIED
 from policies.pods.view import OF_NO_CLASS
@@ -17,7 +17,7 @@ from policies.policy import Default, Policy, PolicySet, Require
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.verdict import Mode, Would
-from tests.policies.audit.created import WIDE, Raw, as_stored, created
+from tests.analysis.audit.created import WIDE, Raw, as_stored, created
 from tests.support.generators.random_cluster import CLUSTER
 from tests.support.generators.random_worlds import catalog
 from tests.support.generators.strategies import Case, audited, examples

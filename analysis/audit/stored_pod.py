@@ -70,7 +70,7 @@ class StoredPod:
     labels: tuple[tuple[str, str], ...] = ()
     """Those of ``OF_ONE_POD`` that it carries."""
     template: bool = False
-    """True if it does not exist, and stands for a workload that has no pods: see ``policies.audit.templates``."""
+    """True if it does not exist, and stands for a workload that has no pods: see ``analysis.audit.templates``."""
 
     def request(self) -> Request:
         """Return the request by which it was created, as far as that can be known: the account of a pod

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.audit.outcomes import DENIALS, Outcome
-from policies.audit.stored_pod import StoredPod
+from analysis.audit.outcomes import DENIALS, Outcome
+from analysis.audit.stored_pod import StoredPod
 from policies.findings.words import sentences
 from policies.policy import GROUP
 from policies.workloads.controllers import group_of

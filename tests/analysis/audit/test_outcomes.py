@@ -9,15 +9,15 @@ import jsonpatch
 import pytest
 from hypothesis import given
 
+from analysis.audit.judged import judge
+from analysis.audit.outcomes import outcomes
+from analysis.audit.stored_pod import stored
+from analysis.audit.workload_report import MOST_PATCH
 from documents.files import read_policies
-from policies.audit.judged import judge
-from policies.audit.outcomes import outcomes
-from policies.audit.stored_pod import stored
-from policies.audit.workload_report import MOST_PATCH
 from policies.patch.applied import APPLIED
 from policies.pods.view import OF_NO_CLASS
 from policies.policy import Default, Policy, PolicySet
-from tests.policies.audit.created import WIDE, Raw, as_stored, created
+from tests.analysis.audit.created import WIDE, Raw, as_stored, created
 from tests.support.generators.random_cluster import CLUSTER
 from tests.support.generators.random_worlds import catalog
 from tests.support.generators.strategies import Case, audited, examples

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeGuard
 
+from analysis.audit.stored_pod import StoredPod, controller_of, may_hold_devices, stored
 from catalog import Catalog, Workload
-from policies.audit.stored_pod import StoredPod, controller_of, may_hold_devices, stored
 from policies.document import Document, InputError
 from policies.patch.json_tree import value_at
 from policies.pods.projection import Reads

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from analysis.audit.assessment import Assessment
+from analysis.audit.ledger import Ledger
+from analysis.audit.stored_pod import Controller, StoredPod, widest
+from analysis.audit.templates import MOST, MOST_BYTES, STAND_IN, template_pods
+from analysis.audit.workload_report import OPEN_REPORTS
 from catalog.prices import prices
 from documents.yaml_reader import one_value
-from policies.audit.assessment import Assessment
-from policies.audit.ledger import Ledger
-from policies.audit.stored_pod import Controller, StoredPod, widest
-from policies.audit.templates import MOST, MOST_BYTES, STAND_IN, template_pods
-from policies.audit.workload_report import OPEN_REPORTS
 from policies.document import Document
 from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import Default, DeviceLimit, Policy, PolicySet, Require

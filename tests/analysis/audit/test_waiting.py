@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from analysis.audit.assessment import Assessment
+from analysis.audit.stored_pod import stored, widest
+from analysis.audit.waiting import WAITS, reason
 from catalog.prices import prices
-from policies.audit.assessment import Assessment
-from policies.audit.stored_pod import stored, widest
-from policies.audit.waiting import WAITS, reason
 from policies.request import Request
 from policies.workloads.controllers import with_defaults
 from tests.policies.reasons.test_no_place import CATALOG, DEVICE_CLASS, TAINT, asking, node, pool, snapshot

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 
+from analysis.audit.judged import judge
+from analysis.audit.ledger import AuditedPod
+from analysis.audit.outcomes import Outcome, outcomes
+from analysis.audit.stored_pod import Controller, StoredPod
+from analysis.audit.waiting import Waits, reason
+from analysis.audit.workload_report import Workload
 from catalog.prices import Prices
-from policies.audit.judged import judge
-from policies.audit.ledger import AuditedPod
-from policies.audit.outcomes import Outcome, outcomes
-from policies.audit.stored_pod import Controller, StoredPod
-from policies.audit.waiting import Waits, reason
-from policies.audit.workload_report import Workload
 from policies.lru import LruCache
 from policies.state.snapshot import Snapshot
 from policies.workloads.controllers import group_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from policies.audit.stored_pod import stored, widest
+from analysis.audit.stored_pod import stored, widest
 from policies.engine import evaluate
 from policies.pods.view import REQUIRED, PodError
 from policies.request import Request

@@ -7,12 +7,12 @@ from random import Random
 
 from hypothesis import given
 
-from policies.audit.ledger import AuditedPod, Ledger
-from policies.audit.outcomes import FINDINGS, Finding, Outcome
-from policies.audit.reported_counts import ALL, Count, ReportedLine, lines
-from policies.audit.stored_pod import StoredPod
-from policies.audit.stored_report import StoredReport, stored_report
-from policies.audit.workload_report import OPEN_REPORTS, Workload
+from analysis.audit.ledger import AuditedPod, Ledger
+from analysis.audit.outcomes import FINDINGS, Finding, Outcome
+from analysis.audit.reported_counts import ALL, Count, ReportedLine, lines
+from analysis.audit.stored_pod import StoredPod
+from analysis.audit.stored_report import StoredReport, stored_report
+from analysis.audit.workload_report import OPEN_REPORTS, Workload
 from policies.verdict import Mode
 from tests.support.generators.strategies import examples, randoms
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from policies.audit.outcomes import FINDINGS, Finding
-from policies.audit.stored_report import StoredReport, StoredResult
+from analysis.audit.outcomes import FINDINGS, Finding
+from analysis.audit.stored_report import StoredReport, StoredResult
 from policies.verdict import Mode
 
 Family = tuple[str, ...]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from analysis.audit.assessment import Assessment
+from analysis.audit.inventory import Inventory
+from analysis.audit.stored_pod import Controller, StoredPod, stored, widest
+from analysis.audit.workload_report import OPEN_REPORTS
 from catalog.prices import prices
-from policies.audit.assessment import Assessment
-from policies.audit.inventory import Inventory
-from policies.audit.stored_pod import Controller, StoredPod, stored, widest
-from policies.audit.workload_report import OPEN_REPORTS
 from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import Default, Policy, PolicySet
 from policies.state.objects import Key

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.audit.stored_pod import Controller, StoredPod, stored, widest
+from analysis.audit.stored_pod import Controller, StoredPod, stored, widest
 from tests.support.generators.random_worlds import catalog
 
 Raw = dict[str, Any]

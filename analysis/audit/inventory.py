@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+from analysis.audit.assessment import MOST_OWNERS, Assessment, Versions
+from analysis.audit.ledger import Ledger, PodKey
+from analysis.audit.stored_pod import Controller, StoredPod
 from catalog.prices import Prices
-from policies.audit.assessment import MOST_OWNERS, Assessment, Versions
-from policies.audit.ledger import Ledger, PodKey
-from policies.audit.stored_pod import Controller, StoredPod
 from policies.state.objects import Key
 from policies.state.snapshot import Snapshot
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from policies.audit.outcomes import Finding, Outcome
-from policies.audit.stored_pod import StoredPod
-from policies.audit.workload_report import (
+from analysis.audit.outcomes import Finding, Outcome
+from analysis.audit.stored_pod import StoredPod
+from analysis.audit.workload_report import (
     MOST_NAMED,
     MOST_PATCHES,
     MOST_RESULTS,
