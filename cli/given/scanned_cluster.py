@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from analysis.audit.stored_pod import Controller, widest
+from analysis.scan.objects_read import Cluster
+from analysis.scan.of_nodes.node_pools import POOL_LABEL
 from catalog import Catalog
 from cli.given.whole_cluster import surveyed, unread
 from cluster.survey.owners import OWNERS
@@ -19,8 +21,6 @@ from documents.files import read_objects
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, ClusterFacts
 from policies.modes.advertised import published
-from policies.scan.objects_read import Cluster
-from policies.scan.of_nodes.node_pools import POOL_LABEL
 
 
 def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress) -> Cluster:

@@ -10,6 +10,11 @@ import argparse
 import sys
 from typing import Any
 
+from analysis.scan.objects_read import Cluster
+from analysis.scan.remedies import Remedies
+from analysis.scan.report import scan
+from analysis.scan.seen import see
+from analysis.scan.suggestions.written import suggestions
 from catalog import Catalog
 from catalog.prices import prices
 from cli.options import add_cluster_options, names
@@ -17,11 +22,6 @@ from cli.terminal import screen
 from cli.terminal.progress import reading
 from documents.prices import read_prices
 from policies.document import InputError
-from policies.scan.objects_read import Cluster
-from policies.scan.remedies import Remedies
-from policies.scan.report import scan
-from policies.scan.seen import see
-from policies.scan.suggestions.written import suggestions
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from webhook.reload.sources import DEFAULT_POLICIES, Sources, of_a_cluster, options

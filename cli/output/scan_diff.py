@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from analysis.scan.finding import Hit
+from analysis.scan.remedies import Remedies
 from cli.output.diff import coloured, unified
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
 from policies.patch.applied import APPLIED
 from policies.pods.view import Raw
-from policies.scan.finding import Hit
-from policies.scan.remedies import Remedies
 
 
 def text(hits: Sequence[Hit], remedies: Remedies, screen: Screen = PLAIN) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from analysis.scan import wording
+from analysis.scan.finding import Finding
+from analysis.scan.report import Report
 from cli.output.html_page import heading, page, paragraph, table
 from cli.output.scan_output import HEADS, cells, library, rounded, summary, unseen, where
-from policies.scan import wording
-from policies.scan.finding import Finding
-from policies.scan.report import Report
 
 
 def text(report: Report) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from analysis.scan import wording
+from analysis.scan.finding import Finding, Obstacle, Reason
+from analysis.scan.report import NEEDS, Group, Report
 from cli.output.columns import table
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
-from policies.scan import wording
-from policies.scan.finding import Finding, Obstacle, Reason
-from policies.scan.report import NEEDS, Group, Report
 
 MOST_SHOWN = 12
 """Findings of one kind that the text shows: a screen; JSON and HTML have all."""

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
+from analysis.scan.suggestions.written import Written, comment
 from cli.output import stderr, yaml_writer
 from cli.terminal.printable import printable
 from policies.document import InputError
-from policies.scan.suggestions.written import Written, comment
 
 WIDTH = 118
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.audit.stored_pod import FINISHED, StoredPod, controller_of, may_hold_devices, stored
+from analysis.scan.objects_read import PlainPods
 from catalog import Catalog
 from cluster.watch.kinds import KINDS, QUEUES, Watched
 from cluster.watch.trims import Raw, labels_alone, map_of, node, spec_alone
 from policies.pods.projection import Reads
-from policies.scan.objects_read import PlainPods
 from policies.scheduling.nodes import Occupant, occupant
 
 

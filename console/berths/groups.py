@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from analysis.scan.node_price import NodePrices
+from analysis.scan.seen import GpuNode
 from catalog import Catalog, Gpu
 from console.berths.uses import Use, state, use
 from console.world.derived import Derived
 from console.world.world import World
 from kube.taints import Taint
 from policies.facts.places import passes
-from policies.scan.node_price import NodePrices
-from policies.scan.seen import GpuNode
 from policies.scheduling.nodes import Node
 
 _WORDS = {"gpu": ("Whole GPUs", "GPU"), "shared": ("Shared GPUs", "replica"), "partition": ("Partitions", "partition")}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Literal
 
+from analysis.scan.seen import GROUP_KEYS
 from console.berths.groups import Group
 from console.world.derived import Derived
 from console.world.world import World
@@ -21,7 +22,6 @@ from policies.mending.edits import changed
 from policies.mending.smallest import smallest
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
-from policies.scan.seen import GROUP_KEYS
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Fleet, Place, blockers
 from policies.scheduling.nodes import Node, grouped

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.scan import wording
+from analysis.scan.finding import Finding, Kind
 from cli.output.scan_output import counted, where
 from console.world.view import View
-from policies.scan import wording
-from policies.scan.finding import Finding, Kind
 
 Named = tuple[str, str]
 """What a group of nodes is called, and its name."""

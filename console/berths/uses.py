@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from policies.scan.seen import GpuNode
+from analysis.scan.seen import GpuNode
 from policies.scheduling.nodes import Node
 
 State = Literal["ready", "cordoned", "not ready"]

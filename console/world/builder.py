@@ -10,6 +10,10 @@ from analysis.audit.inventory import Inventory
 from analysis.audit.ledger import PodKey
 from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.stored_report import StoredReport
+from analysis.scan.objects_read import Cluster
+from analysis.scan.remedies import Remedies
+from analysis.scan.report import scan
+from analysis.scan.seen import see
 from catalog import Catalog
 from catalog.prices import Prices
 from console.world.counts import counts
@@ -19,10 +23,6 @@ from console.world.world import Raw, World
 from policies.findings import findings
 from policies.findings.server_mode import as_served
 from policies.patch.json_tree import apply_patch
-from policies.scan.objects_read import Cluster
-from policies.scan.remedies import Remedies
-from policies.scan.report import scan
-from policies.scan.seen import see
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Update, Updater

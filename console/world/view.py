@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from analysis.audit.ledger import AuditedPod
 from analysis.audit.stored_report import StoredReport
+from analysis.scan.finding import Finding, without_pods
+from analysis.scan.report import NEEDS
 from console.world.counts import Count
 from console.world.happenings import Happening
 from console.world.scope import Scope
 from console.world.world import World
-from policies.scan.finding import Finding, without_pods
-from policies.scan.report import NEEDS
 from policies.scheduling.fleet import Fleet
 from policies.state.objects import Entry
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from analysis.scan.machines import INSTANCE_TYPE, PRODUCT_KEYS, Machines
 from catalog import Catalog, Gpu, MigProfile, Resource
 from catalog.platforms import Capacity
 from catalog.prices import Prices
 from policies.facts.platform_detection import home
 from policies.offers.table import Offer, Table
-from policies.scan.machines import INSTANCE_TYPE, PRODUCT_KEYS, Machines
 from policies.scheduling.fleet import Fleet
 from policies.scheduling.nodes import Node, NodeGroup
 from policies.scheduling.pools import Pool

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from analysis.scan.wording import ORDER
 from cli.main import main
-from policies.scan.wording import ORDER
 from tests.support.recorded import eks
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scan.md").read_text()

@@ -12,10 +12,10 @@ from typing import Any
 from analysis.audit.ledger import AuditedPod, Ledger
 from analysis.audit.outcomes import FINDINGS, Finding
 from analysis.audit.stored_pod import StoredPod
+from analysis.scan.exposure import Exposure
 from cli.output.columns import table
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
-from policies.scan.exposure import Exposure
 from policies.state.snapshot import Snapshot
 
 OF_FINDINGS = tuple(finding.replace("-", "_") for finding in FINDINGS)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from analysis.scan.remedies import Remedies
+from analysis.scan.report import Report, scan
+from analysis.scan.seen import see
 from catalog.prices import prices
 from cli.given.scanned_cluster import read
 from cli.inspect.scan import shipped
 from cli.judging.patch_applier import apply_patch
 from documents.files import read_catalog
-from policies.scan.remedies import Remedies
-from policies.scan.report import Report, scan
-from policies.scan.seen import see
 from tests.support.generators.random_worlds import catalog
 from tests.support.recorded.parts import GPU, TOLERATION, pod
 from tests.support.recorded.scanned import OPTIONS

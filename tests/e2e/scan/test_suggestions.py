@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.scan.finding import Hit
+from analysis.scan.suggestions.written import Written, suggestions
 from cli.judging.patch_applier import apply_patch
 from cli.main import main
-from policies.scan.finding import Hit
-from policies.scan.suggestions.written import Written, suggestions
 from tests.support.counts import PROVE, count
 from tests.support.recorded import eks, gke, on_premises
 from tests.support.recorded.posted import posted
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 CLUSTERS = {"eks": eks, "gke": gke, "on_premises": on_premises}
 SIZE = count(1, 10)
 TRIED = list(CLUSTERS.items()) if PROVE else [("eks", eks)]
-"""All three in make prove; in make test one on a real API server, and all by tests/policies/scan/suggestions"""
+"""All three in make prove; in make test one on a real API server, and all by tests/analysis/scan/suggestions"""
 
 
 def read_back(cluster: Cluster) -> list[Raw]:

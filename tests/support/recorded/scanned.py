@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from analysis.scan.finding import Finding
+from analysis.scan.remedies import Remedies
+from analysis.scan.report import Report, scan
+from analysis.scan.seen import Seen, see
 from catalog.prices import prices
 from cli.given.scanned_cluster import of_objects
 from cli.inspect.scan import shipped
 from cli.judging.patch_applier import apply_patch
-from policies.scan.finding import Finding
-from policies.scan.remedies import Remedies
-from policies.scan.report import Report, scan
-from policies.scan.seen import Seen, see
 from policies.state.updater import AUTO, Options
 from tests.support.generators.random_worlds import catalog
 

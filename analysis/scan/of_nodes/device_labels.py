@@ -1,0 +1,117 @@
+"""Nodes whose labels and devices disagree: one GPU offered twice, labels of GPU Feature Discovery that outlived what
+they describe, MIG that was not set up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from analysis.scan.finding import MOST_NAMED, Finding, Kind, Value, Where
+from analysis.scan.machines import Machines
+from analysis.scan.seen import GpuNode, Seen
+from catalog import Catalog
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.offered_devices import STACKS, Offering
+from policies.modes.advertised import offered_beside
+from policies.modes.maintained import is_stale, stale_since, undiscovered
+
+COUNT, REPLICAS, PRODUCT = "nvidia.com/gpu.count", "nvidia.com/gpu.replicas", "nvidia.com/gpu.product"
+WHOLE, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"
+MIG_STATE, MIG_CONFIG = "nvidia.com/mig.config.state", "nvidia.com/mig.config"
+SUCCESS = "success"
+"""What the GPU Operator's MIG manager writes once the slices are there (NVIDIA/mig-parted, deployments/gpu-operator)."""
+_Values = tuple[tuple[str, Value], ...]
+_Judge = Callable[[GpuNode], _Values | None]
+
+
+def find(seen: Seen) -> Iterator[Finding]:
+    """Yield the findings on nodes; those of a group that are alike are one."""
+    machines, unmaintained = Machines(seen.catalog), _Unmaintained(seen.cluster.facts)
+    judges: tuple[tuple[Kind, tuple[str, ...], _Judge], ...] = (
+        ("advertised-twice", ("ResourceSlice",), lambda node: _twice(node, seen.catalog)),
+        ("labels-unmaintained", STACKS, unmaintained.judge),
+        ("labels-without-devices", (), lambda node: _without_devices(node) if unmaintained.judge(node) is None else None),
+        ("labels-disagree", (), lambda node: _disagreeing(node, machines)),
+        ("mig-not-configured", (), _mig),
+    )
+    groups: dict[tuple[Kind, tuple[str, str], _Values], list[GpuNode]] = {}
+    rests = {kind: rests_on for kind, rests_on, _ in judges}
+    for node in seen.nodes.values():
+        for kind, _, judge in judges:
+            if (values := judge(node)) is not None:
+                groups.setdefault((kind, node.group, values), []).append(node)
+    for (kind, (what, name), values), nodes in groups.items():
+        prices = [node.usd * node.devices for node in nodes if node.usd is not None and node.devices]
+        yield Finding(
+            kind=kind,
+            where=Where(what, "", name),
+            values=dict(values),
+            nodes=len(nodes),
+            names=tuple(sorted(node.name for node in nodes)[:MOST_NAMED]),
+            gpus=sum(node.devices for node in nodes),
+            usd=sum(prices) if prices else None,
+            rests_on=rests[kind],
+        )
+
+
+def _twice(node: GpuNode, catalog: Catalog) -> _Values | None:
+    """A device plugin offers devices of a vendor whose DRA driver publishes some for the same node: each knows nothing of what the other
+    has given away (``policies.modes.advertised``)."""
+    plugged = [name for name, amount in node.allocatable.items() if amount]
+    for driver, count in sorted(node.slices.items()):
+        offered = offered_beside(driver, plugged, catalog)
+        if count and offered:
+            amount = sum(node.allocatable[name] for name in offered)
+            return ("driver", driver), ("published", count), ("resources", offered), ("offered", amount)
+    return None
+
+
+class _Unmaintained:
+    """Labels of GPU Feature Discovery that were left behind, or are not there although the node has GPUs, where the GPU Operator runs
+    none and no node shows that somebody else does."""
+
+    def __init__(self, facts: ClusterFacts) -> None:
+        self._facts = facts
+        self._since = stale_since(facts)
+        self._undiscovered = undiscovered(facts)
+
+    def judge(self, node: GpuNode) -> _Values | None:
+        offering = self._facts.offerings.get(node.name, Offering())
+        if is_stale(offering, self._since) or (self._undiscovered and (offering.gpus or offering.labelled)):
+            return (("product", node.labels.get(PRODUCT, "")),)
+        return None
+
+
+def _without_devices(node: GpuNode) -> _Values | None:
+    """The labels count GPUs, and nothing of the vendor's is in the node's capacity, nor published by a DRA driver."""
+    count = _number(node.labels, COUNT)
+    if not count or any(amount for name, amount in node.capacity.items() if name.startswith("nvidia.com/")):
+        return None
+    published = sum(count for driver, count in node.slices.items() if driver.endswith("nvidia.com"))
+    return ("labels", count), ("product", node.labels.get(PRODUCT, "")), ("published", published)
+
+
+def _disagreeing(node: GpuNode, machines: Machines) -> _Values | None:
+    """The labels name another model than the machine has, or another number of GPUs than the node has. A machine cut into slices is not
+    counted, as the label then counts what is left."""
+    of_product, machine = machines.of_product(node.labels), machines.machine(node.labels)
+    if of_product is not None and machine is not None and of_product.model != machine.model:
+        return ("label", PRODUCT), ("says", node.labels.get(PRODUCT, "")), ("is", f"{machine.type} has {machine.model}")
+    count, capacity = _number(node.labels, COUNT), node.capacity.get(WHOLE, 0)
+    if not count or not capacity or SHARED in node.capacity or any(name.startswith(SLICE) for name in node.capacity):
+        return None
+    replicas = max(_number(node.labels, REPLICAS) or 1, 1)
+    if count * replicas == capacity:
+        return None
+    return ("label", COUNT), ("says", f"{count}" + (f" with {replicas} replicas" if replicas > 1 else "")), ("is", f"{WHOLE} {capacity}")
+
+
+def _mig(node: GpuNode) -> _Values | None:
+    state = node.labels.get(MIG_STATE)
+    if state is None or state == SUCCESS:
+        return None
+    return ("state", state), ("config", node.labels.get(MIG_CONFIG, ""))
+
+
+def _number(labels: Mapping[str, str], key: str) -> int | None:
+    text = labels.get(key, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None

@@ -1,0 +1,178 @@
+"""GPU pods that wait, and what each lacks: as kube-scheduler's filters and Karpenter see the places that have what
+it asks for. A pod for which nothing in the cluster can ever have a place is a finding of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from analysis.scan.finding import Hit, Kind, Obstacle, Reason
+from analysis.scan.of_nodes.node_pools import categories, letters, machines_named
+from analysis.scan.remedies import Remedies
+from analysis.scan.seen import GpuPod, Seen
+from policies.facts.platform_detection import Detector
+from policies.pods.view import DEFAULT_SCHEDULER, Raw
+from policies.scheduling.blockers import Blocker
+from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
+from policies.scheduling.wants import Wants, wants
+
+_GROUP_WIDE = ("taint", "resource", "machines")
+"""Reasons that all nodes of a group have."""
+_ABSENT = ("resource", "machines")
+"""Reasons by which a place has not what is asked for at all: it is named only where every place is like that."""
+
+_FAR = {"capacity": 0, "ports": 0, "unschedulable": 0, "not-ready": 0, "label": 4, "name": 4, "machines": 8, "resource": 8}
+"""How far each obstacle keeps a place: what ends by itself least, then what a toleration or a limit mends, then another kind of node."""
+
+
+class Pools(NamedTuple):
+    """NodePools that are no places for a pod with a GPU, or not certainly."""
+
+    plain: frozenset[str]
+    """See ``without_gpus``."""
+    blind: frozenset[str]
+    """See ``blind``."""
+
+
+class Judged(NamedTuple):
+    """What is in the way of one pod."""
+
+    known: Outlook
+    """The best on any place that is known."""
+    never: bool
+    """True if it is certain that nothing can ever run it."""
+    reasons: tuple[Reason, ...]
+    unjudged: tuple[str, ...]
+
+
+def find(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
+    """Yield each pod without a node, but those that misspell what they ask for."""
+    judged: dict[int, Judged] = {}
+    pools = Pools(without_gpus(seen), blind(seen))
+    for pod in seen.pods:
+        if pod.stored.node or any(name in seen.catalog.misspellings for name in pod.names):
+            continue
+        whole = seen.cluster.waiting.get((pod.stored.namespace, pod.stored.name), pod.raw)
+        now = judged.get(id(whole)) or judged.setdefault(id(whole), judge(whole, seen, pools))
+        kind: Kind = "never-fits" if now.never else "pending"
+        values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged))
+        yield Hit(kind, pod, values, _mended(pod, whole, now, seen, remedies, pools))
+
+
+def _mended(pod: GpuPod, whole: Raw, now: Judged, seen: Seen, remedies: Remedies, pools: Pools) -> bool | None:
+    """Return whether policies would have given it a place; None where no place is missing, so that they can mend nothing."""
+    if now.known != "never":
+        return None
+    if not remedies.of(pod.stored).patch:
+        return False
+    patched = wants(remedies.patched(pod.stored, whole))
+    return any(outlook(found) != "never" for _, found in _places(patched, seen, pools))
+
+
+def judge(whole: Raw, seen: Seen, pools: Pools) -> Judged:
+    """Return what is in the way of a pod that asks for devices."""
+    wanted = wants(whole)
+    places = list(_places(wanted, seen, pools))
+    known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
+    everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
+    never = everywhere or best(wanted, seen.fleet) == "never"
+    return Judged(known, never, tuple(_reasons(places, wanted)), wanted.unjudged)
+
+
+class _Place(NamedTuple):
+    name: str
+    nodes: int
+
+
+def without_gpus(seen: Seen) -> frozenset[str]:
+    """Return the NodePools that name families or types of machines of which none can have a GPU, by the letters that a family begins with:
+    those of the platform's categories with GPUs are known (``Platform.gpu_pools``), and ``m6i`` begins with none of them."""
+    found = set()
+    detector = Detector(seen.catalog)
+    for name, pool in seen.cluster.facts.nodepools.items():
+        platform = seen.catalog.platforms.get(detector.of_pool(pool).platform)
+        if platform is None:
+            continue
+        for key, operator, values in pool.requirements:
+            machines = operator == "In" and platform.labels.get(key) in ("family", "type")
+            if machines and values and categories(platform) and categories(platform).isdisjoint(letters(values)):
+                found.add(name)
+    return frozenset(found)
+
+
+def blind(seen: Seen) -> frozenset[str]:
+    """Return the NodePools that name only machines whose GPUs their platform does not see: nothing is made of them for a pod with a GPU,
+    unless a NodeOverlay gives Karpenter those GPUs."""
+    found, detector = set(), Detector(seen.catalog)
+    for name, pool in seen.cluster.facts.nodepools.items():
+        if (platform := seen.catalog.platforms.get(detector.of_pool(pool).platform)) is not None:
+            named, unseen = machines_named(pool, platform, seen.catalog)
+            if named and named == unseen:
+                found.add(name)
+    return frozenset(found)
+
+
+def _places(wanted: Wants, seen: Seen, pools: Pools) -> Iterator[tuple[_Place, tuple[Blocker, ...]]]:
+    """Yield each group of nodes with what is in the way on the node of it that comes nearest, and each NodePool."""
+    fleet: Fleet = seen.fleet
+    for group in fleet.groups:
+        nearest: tuple[Blocker, ...] | None = None
+        for node in group.nodes:
+            found = blockers(wanted, node, fleet)
+            if nearest is None or _distance(found) < _distance(nearest):
+                nearest = found
+            if not found or any(one.kind in _GROUP_WIDE and not one.passing for one in found):
+                break
+        if nearest is not None:
+            what, name = seen.nodes[group.nodes[0].name].group
+            yield _Place(f"{what} {name}", len(group.nodes)), nearest
+    for pool in fleet.pools:
+        if pool.name not in pools.plain:
+            unseen = tuple(_unseen(wanted)) if pool.name in pools.blind else ()
+            yield _Place(f"new nodes of NodePool {pool.name}", 0), (*blockers(wanted, pool, fleet), *unseen)
+
+
+def _unseen(wanted: Wants) -> Iterator[Blocker]:
+    for name, need in wanted.requests.items():
+        if "/" in name:
+            yield Blocker("machines", name, need=need, certain=False)
+
+
+def _distance(found: tuple[Blocker, ...]) -> tuple[int, int, int]:
+    """Return how far a place is from having the pod: a node with more of what is short of capacity is nearer."""
+    return OUTLOOKS.index(outlook(found)), len(found), -max((one.have for one in found if one.kind == "capacity"), default=0)
+
+
+def _reasons(places: list[tuple[_Place, tuple[Blocker, ...]]], wanted: Wants) -> Iterator[Reason]:
+    """Yield why the pod is on none of the places that have what it asks for, those that are alike together; where none has it, what
+    comes nearest."""
+    having = [(place, found) for place, found in places if not any(one.kind in _ABSENT and _device(one) for one in found)]
+    merged: dict[tuple[Obstacle, ...], list[_Place]] = {}
+    for place, found in having or _most(places, wanted):
+        merged.setdefault(tuple(_obstacle(one) for one in found), []).append(place)
+
+    def far(one: tuple[tuple[Obstacle, ...], list[_Place]]) -> tuple[int, int]:
+        return sum(_FAR.get(found.kind, 1) for found in one[0]), -sum(place.nodes for place in one[1])
+
+    for obstacles, named in sorted(merged.items(), key=far):
+        yield Reason(tuple(dict.fromkeys(place.name for place in named)), sum(place.nodes for place in named), obstacles)
+
+
+def _most(places: list[tuple[_Place, tuple[Blocker, ...]]], wanted: Wants) -> list[tuple[_Place, tuple[Blocker, ...]]]:
+    """Return, for each device that the pod asks for and that is missing, the most that any place has of it."""
+    found: dict[str, tuple[_Place, Blocker]] = {}
+    for place, every in places:
+        for one in every:
+            if one.kind in _ABSENT and _device(one) and (one.key not in found or one.have > found[one.key][1].have):
+                found[one.key] = place, one
+    return [(place if one.have else _Place("", 0), (one,)) for place, one in found.values()] or [
+        (_Place("", 0), (Blocker("resource", name, need=need),)) for name, need in wanted.requests.items() if "/" in name
+    ]
+
+
+def _device(one: Blocker) -> bool:
+    return "/" in one.key
+
+
+def _obstacle(one: Blocker) -> Obstacle:
+    return Obstacle(one.kind, one.key, one.operator, one.values, one.found, one.need, one.have)

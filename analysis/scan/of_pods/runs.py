@@ -1,0 +1,85 @@
+"""Training and other runs to an end that may be cut short: on spot capacity, or without a mark that keeps their
+node, or without time to write a last checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from analysis.scan.finding import Hit
+from analysis.scan.of_pods.node_selection import admits
+from analysis.scan.remedies import Remedies
+from analysis.scan.seen import GpuNode, GpuPod, Seen
+from catalog import Catalog
+from policies.pods.annotations import DURATION
+from policies.pods.view import GRACE, Pod, PodError, Raw
+from policies.rules.disruption import lasts
+from policies.values import duration
+from policies.values.untyped import map_at
+from policies.workloads.controllers import GRACE_SECONDS
+
+LONG = 2 * 3600
+"""Seconds from which a run is long: what the shipped training policy says (``longRuns.over``). An interruption of a shorter one costs less
+than spot saves."""
+
+
+def find(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
+    """Yield what is found of runs that have a node."""
+    for pod in seen.pods:
+        if pod.role != "run" or pod.node is None:
+            continue
+        remedy = remedies.of(pod.stored).pod
+        if (length := on_spot(pod, pod.raw, pod.node)) is not None:
+            keys = seen.catalog.platforms[pod.node.platform].capacity_keys
+            mended = on_spot(pod, remedy, pod.node, keys) is None
+            yield Hit("run-on-spot", pod, (("length", length), ("group", pod.node.group)), mended, ("Node",))
+        if lacks := unprotected(pod.raw, pod.node.platform, pod.age, seen.catalog):
+            mended = not unprotected(remedy, pod.node.platform, pod.age, seen.catalog)
+            yield Hit("run-unprotected", pod, (("lacks", lacks), ("platform", pod.node.platform)), mended, ("Node",))
+
+
+def on_spot(pod: GpuPod, raw: Raw, node: GpuNode, keys: Collection[str] = ()) -> str | None:
+    """Return why a run is long for the spot node that it is on; None if it is not on one, is short, or keeps off such capacity by what it
+    says of the labels ``keys``."""
+    if not node.spot or not admits(raw, node.labels, keys):
+        return None
+    written = says(raw)
+    if written is not None:
+        return "says" if written > LONG else None
+    return "runs" if pod.age is not None and pod.age > LONG else None
+
+
+def says(raw: Raw) -> float | None:
+    """Return the seconds that its author says that it runs."""
+    found = duration.read(map_at(raw, "metadata", "annotations").get(DURATION))
+    if found is not None:
+        return float(found)
+    deadline = map_at(raw, "spec").get("activeDeadlineSeconds")
+    return float(deadline) if isinstance(deadline, int) and not isinstance(deadline, bool) else None
+
+
+def unprotected(raw: Raw, platform: str, age: float | None, catalog: Catalog) -> tuple[str, ...]:
+    """Return what a run lacks: the key of a mark against disruption where its platform removes nodes, and a grace of more than Kubernetes'
+    own default. ``platform``: of its node; ``age``: seconds for which it exists, if known."""
+    return (*_mark(raw, platform, age, catalog), *_grace(raw))
+
+
+def _mark(raw: Raw, name: str, age: float | None, catalog: Catalog) -> Iterator[str]:
+    platform = catalog.platforms.get(name)
+    if platform is None or not platform.creates_nodes:
+        return
+    here = [protection for protection in catalog.protections if name in protection.platforms]
+    for protection in here:
+        value = map_at(raw, "metadata", protection.where).get(protection.key)
+        if value is not None and lasts(protection, str(value)) > (age or 0):
+            return
+    yield from [protection.key for protection in here if not protection.only_judged][:1]
+
+
+def _grace(raw: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        grace = Pod({"spec": {GRACE: map_at(raw, "spec").get(GRACE)}}).grace
+    except PodError:
+        return
+    if grace is None or grace <= GRACE_SECONDS:
+        yield GRACE

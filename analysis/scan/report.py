@@ -1,0 +1,179 @@
+"""All findings on a cluster, in order, with what it has, and what could not be seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.scan.finding import Finding, Hit, grouped
+from analysis.scan.node_price import NodePrices
+from analysis.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
+from analysis.scan.of_pods import notebooks, pending, resource_names, runs
+from analysis.scan.remedies import Remedies
+from analysis.scan.seen import GpuPod, Seen
+from analysis.scan.wording import ORDER
+from policies.facts.offered_devices import STACKS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The nodes of one group that have devices of one model."""
+
+    what: str
+    name: str
+    model: str
+    """"" if the labels do not tell."""
+    nodes: int
+    devices: int
+    held: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mended:
+    """What the shipped library would have made of the pods of which something is found."""
+
+    pods: int
+    """Those of which something is found that a policy could mend."""
+    mended: int
+    """Those of which nothing of it would be found."""
+    gpus: int
+    """What the mended ones hold or ask for."""
+    usd: float | None
+    denied: int
+    """Those that it would have denied, with the fix: among all pods of which something is found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The answer of one scan."""
+
+    findings: Sequence[Finding]
+    """In the order of the kinds, those with most GPUs first."""
+    groups: Sequence[Group]
+    pods: int
+    """GPU pods that are there."""
+    waiting: int
+    usd: float | None
+    """What all GPU nodes cost an hour, as far as prices are known."""
+    library: Mended
+    unread: Mapping[str, str]
+    """Kind -> why it could not be read."""
+    hits: Sequence[Hit]
+    """What is found of single pods."""
+
+    def rests_on(self, kind: str) -> tuple[str, ...]:
+        """Return the kinds of finding that could be more, or others, were this kind of object read."""
+        return tuple(one for one in ORDER if kind in NEEDS.get(one, ()))
+
+
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "pending": ("Node", "NodePool"),
+    "never-fits": ("Node", "NodePool"),
+    "run-on-spot": ("Node", "Job"),
+    "run-unprotected": ("Node", "Job"),
+    "notebook-on-large-gpu": ("Node",),
+    "nodes-untainted": ("Node",),
+    "pool-consolidates": ("NodePool", "Node"),
+    "pool-expires": ("NodePool", "Node"),
+    "pool-no-grace": ("NodePool", "Node"),
+    "pool-short-grace": ("NodePool", "Node"),
+    "pool-no-gpu-limit": ("NodePool",),
+    "pool-untainted": ("NodePool",),
+    "pool-family-without-gpu": ("NodePool",),
+    "pool-unknown-machine": ("NodePool",),
+    "node-class-latest-image": ("EC2NodeClass", "NodePool"),
+    "advertised-twice": ("Node", "ResourceSlice"),
+    "labels-unmaintained": ("Node", *STACKS),
+    "labels-without-devices": ("Node", "ResourceSlice"),
+    "labels-disagree": ("Node",),
+    "mig-not-configured": ("Node",),
+    "unlisted-name": ("Node", "DeviceClass"),
+}
+"""Kind of finding -> the kinds of object that it is made of, besides pods."""
+
+
+def scan(seen: Seen, remedies: Remedies) -> Report:
+    """Return all findings."""
+    found = tuple(hits(seen, remedies))
+    every = [*grouped(found), *_others(seen)]
+    groups = _groups(seen)
+    prices = [group.usd for group in groups if group.usd is not None]
+    return Report(
+        findings=sorted(every, key=_rank),
+        groups=groups,
+        pods=len(seen.pods),
+        waiting=sum(not pod.stored.node for pod in seen.pods),
+        usd=sum(prices) if prices else None,
+        library=_mended(found, remedies),
+        unread=seen.cluster.unread,
+        hits=found,
+    )
+
+
+def hits(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
+    """Yield what is found of single pods, and whether the policies of ``remedies`` would have mended it."""
+    yield from pending.find(seen, remedies)
+    yield from resource_names.misspelt(seen)
+    yield from runs.find(seen, remedies)
+    yield from notebooks.find(seen, remedies)
+
+
+def _others(seen: Seen) -> Iterator[Finding]:
+    yield from gpu_nodes.find(seen)
+    yield from node_pools.find(seen)
+    yield from pool_values.find(seen)
+    yield from node_classes.find(seen)
+    yield from device_labels.find(seen)
+    yield from resource_names.find(seen)
+
+
+def _rank(finding: Finding) -> tuple[object, ...]:
+    return ORDER.index(finding.kind), -finding.gpus, -finding.pods, finding.where, sorted(map(str, finding.values.items()))
+
+
+def _groups(seen: Seen) -> list[Group]:
+    held: Counter[str] = Counter()
+    for pod in seen.pods:
+        if pod.node is not None:
+            held[pod.node.name] += pod.gpus
+    found: dict[tuple[str, str, str], list[tuple[int, int, float | None]]] = {}
+    prices_of = NodePrices(seen.catalog)
+    for node in seen.nodes.values():
+        if node.devices:
+            usd = prices_of.of_node(node)
+            model = node.gpu.model if node.gpu is not None else ""
+            found.setdefault((*node.group, model), []).append((node.devices, held[node.name], usd))
+    out = []
+    for (what, name, model), nodes in sorted(found.items()):
+        prices = [usd for _, _, usd in nodes if usd is not None]
+        out.append(
+            Group(
+                what=what,
+                name=name,
+                model=model,
+                nodes=len(nodes),
+                devices=sum(devices for devices, _, _ in nodes),
+                held=sum(taken for _, taken, _ in nodes),
+                usd=sum(prices) if prices else None,
+            )
+        )
+    return out
+
+
+def _mended(hits: Sequence[Hit], remedies: Remedies) -> Mended:
+    """Count pods once, whatever is found of them."""
+    of_pod: dict[tuple[str, str], list[Hit]] = {}
+    for hit in hits:
+        if hit.mended is not None:
+            of_pod.setdefault((hit.pod.stored.namespace, hit.pod.stored.name), []).append(hit)
+    mended: list[GpuPod] = [found[0].pod for found in of_pod.values() if all(hit.mended for hit in found)]
+    prices = [pod.usd for pod in mended if pod.usd is not None]
+    return Mended(
+        pods=len(of_pod),
+        mended=len(mended),
+        gpus=sum(pod.gpus for pod in mended),
+        usd=sum(prices) if prices else None,
+        denied=len({(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits if remedies.of(hit.pod.stored).denied}),
+    )

@@ -1,0 +1,219 @@
+"""What was seen of a cluster, in the terms of the findings: nodes with their devices, pods that hold some, and how
+many other pods run where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+from analysis.audit.assessment import workload_of
+from analysis.audit.stored_pod import StoredPod
+from analysis.audit.workload_report import Workload
+from analysis.scan.machines import Machines
+from analysis.scan.objects_read import Cluster
+from catalog import Catalog, Gpu
+from catalog.prices import Prices
+from kube.taints import Taint
+from policies.facts.platform_detection import home, newer
+from policies.planning import devices
+from policies.pods.projection import extract
+from policies.pods.view import Pod, PodError, Raw
+from policies.scheduling.fleet import Fleet, fleet_of
+from policies.state.snapshot import Snapshot
+from policies.values.quantity import QuantityError, parse
+from policies.values.untyped import map_at
+from policies.workloads.controllers import group_of
+
+Role = Literal["run", "notebook", ""]
+RUNS = frozenset(
+    {
+        "Job", "JobSet", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob", "TrainJob", "MXJob",
+        "AscendJob", "HyperPodPyTorchJob", "RayJob", "VolcanoJob", "Framework", "DaskJob",
+    }
+)  # fmt: skip
+"""Workloads of the catalog that run to an end, and lose what they have done since the last checkpoint when they are cut short: those of
+the shipped training policy, and the operators like them."""
+NOTEBOOKS = frozenset({"Notebook"})
+NOTEBOOK_LABEL = "hub.jupyter.org/username"
+"""Label that KubeSpawner gives the pod of a user's notebook server (jupyterhub/kubespawner, ``common_labels``)."""
+GROUP_KEYS = (
+    ("NodePool", "karpenter.sh/nodepool"),
+    ("node group", "eks.amazonaws.com/nodegroup"),
+    ("node pool", "cloud.google.com/gke-nodepool"),
+    ("agent pool", "kubernetes.azure.com/agentpool"),
+    ("node template", "scheduling.cast.ai/node-template"),
+)
+"""What a group of nodes is called, and the label that has its name; the first that a node carries counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuNode:
+    """A node, as far as it is about devices. Those without devices are among them too: labels may say that there should be some."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    allocatable: Mapping[str, int]
+    """Accelerator resource -> the number that pods may hold; 0 is among them."""
+    capacity: Mapping[str, int]
+    platform: str
+    """The catalog's platform that made it; "" if its labels do not tell."""
+    group: tuple[str, str]
+    """What its group is called, and the group's name."""
+    spot: bool
+    gpu: Gpu | None
+    """The model on it, as far as its labels tell."""
+    usd: float | None
+    """What one device of it costs an hour."""
+    slices: Mapping[str, int] = field(default_factory=dict)
+    """DRA driver -> the devices that it publishes for this node."""
+
+    @property
+    def devices(self) -> int:
+        """The devices that pods may hold, slices and replicas counted as one."""
+        return sum(self.allocatable.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPod:
+    """A pod that asks for a device."""
+
+    stored: StoredPod
+    raw: Raw
+    """What is judged of it, the labels of its own included; shared by pods that are alike."""
+    workload: Workload
+    role: Role
+    signed: tuple[str, ...]
+    """The workloads of the catalog that it is known as: ``PyTorchJob``."""
+    gpus: int
+    """Devices that it asks for at least."""
+    names: tuple[str, ...]
+    """The resource names that it asks for and that are accelerators, or look like one, or misspell one."""
+    usd: float | None
+    node: GpuNode | None
+    """Where it is bound; None while it is pending, or where the node may not be read."""
+    age: float | None
+    """Seconds since it was created, if that can be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A cluster in the terms of the findings."""
+
+    cluster: Cluster
+    catalog: Catalog
+    nodes: Mapping[str, GpuNode]
+    pods: Sequence[GpuPod]
+    """Those that ask for an accelerator, or for a name that looks like one."""
+    fleet: Fleet
+    """Where a pod could run."""
+
+
+def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> Seen:
+    """Return the cluster in the terms of the findings. ``snapshot``: of the cluster's facts, for what pods ask for."""
+    catalog, machines = snapshot.catalog, Machines(snapshot.catalog)
+    nodes = {}
+    for raw in cluster.nodes:
+        name = raw["metadata"]["name"]
+        nodes[name] = _node(name, raw, catalog, machines, prices, cluster.facts.taints.get(name, ()), cluster.slices.get(name, {}))
+    places = (*cluster.nodes, *cluster.nodepools, *cluster.device_classes)
+    unknown = True if {"Node", "NodePool"} & set(cluster.unread) else None
+    fleet = fleet_of(places, catalog=catalog, tables=snapshot.tables, occupants=cluster.occupants, open_ended=unknown)
+    return Seen(cluster=cluster, catalog=catalog, nodes=nodes, pods=tuple(_pods(cluster, snapshot, nodes)), fleet=fleet)
+
+
+def _node(
+    name: str, raw: Raw, catalog: Catalog, machines: Machines, prices: Prices, taints: tuple[Taint, ...], slices: Mapping[str, int]
+) -> GpuNode:
+    labels = newer(catalog, {str(key): str(value) for key, value in map_at(raw, "metadata", "labels").items()})
+    platform = home(catalog, labels)
+    gpu = machines.gpu(labels)
+    group = next(((what, labels[key]) for what, key in GROUP_KEYS if labels.get(key)), None)
+    return GpuNode(
+        name=name,
+        labels=labels,
+        taints=taints,
+        allocatable=_amounts(map_at(raw, "status", "allocatable"), catalog),
+        capacity=_amounts(map_at(raw, "status", "capacity"), catalog),
+        platform=platform,
+        group=group or ("nodes with", gpu.model if gpu is not None else "devices"),
+        spot=bool(platform) and catalog.platforms[platform].is_spot(labels),
+        gpu=gpu,
+        usd=prices.of_device(labels),
+        slices=slices,
+    )
+
+
+def _amounts(amounts: Mapping[Any, Any], catalog: Catalog) -> dict[str, int]:
+    found = {}
+    for name, amount in amounts.items():
+        if isinstance(name, str) and "/" in name and catalog.resource(name) is not None and catalog.measure(name) is None:
+            try:
+                found[name] = int(parse(amount))
+            except QuantityError:
+                continue
+    return found
+
+
+class _Asked(NamedTuple):
+    """What pods that are alike ask for."""
+
+    raw: Raw
+    gpus: int
+    devices: Fraction
+    names: tuple[str, ...]
+    signed: tuple[str, ...]
+
+
+def _pods(cluster: Cluster, snapshot: Snapshot, nodes: Mapping[str, GpuNode]) -> Iterable[GpuPod]:
+    """Yield the pods; those that are alike are read once."""
+    known: dict[tuple[str, bytes, tuple[str, str] | None], _Asked | None] = {}
+    for stored in cluster.pods:
+        key = stored.namespace, stored.shared, stored.owner and stored.owner[:2]
+        if key not in known:
+            known[key] = _asked(stored, snapshot)
+        asked = known[key]
+        if asked is None:
+            continue
+        node = nodes.get(stored.node) if stored.node else None
+        usd = None if node is None or node.usd is None else node.usd * float(asked.devices)
+        workload = workload_of(stored, cluster.owners)
+        yield GpuPod(
+            stored=stored,
+            raw=asked.raw,
+            workload=workload,
+            role=_role(asked.signed, asked.raw),
+            signed=asked.signed,
+            gpus=asked.gpus,
+            names=asked.names,
+            usd=usd,
+            node=node,
+            age=cluster.age(stored.created),
+        )
+
+
+def _asked(stored: StoredPod, snapshot: Snapshot) -> _Asked | None:
+    facts = snapshot.facts_for(stored.namespace)
+    raw: Raw = json.loads(stored.shared)
+    try:
+        pod = Pod(extract(raw, facts.reads))
+        held = devices.read(pod, facts, final=True)
+    except PodError:
+        return None
+    every = dict.fromkeys(name for container in pod.containers for name in container.resource_names)
+    names = tuple(name for name in every if snapshot.resource(name) is not None or name in snapshot.catalog.misspellings)
+    if not held.any and not names:
+        return None
+    owner = (group_of(stored.owner.api_version), stored.owner.kind) if stored.owner is not None else ("", "")
+    labels = tuple(sorted((key, value) for key, value in pod.labels.items() if key in snapshot.catalog.signatures))
+    signed = tuple(workload.name for workload in snapshot.catalog.workloads_signed(owner, labels))
+    return _Asked(raw, held.units.least, held.at_least(snapshot.catalog), names, signed)
+
+
+def _role(signed: Sequence[str], raw: Raw) -> Role:
+    if not NOTEBOOKS.isdisjoint(signed) or NOTEBOOK_LABEL in map_at(raw, "metadata", "labels"):
+        return "notebook"
+    return "run" if not RUNS.isdisjoint(signed) else ""

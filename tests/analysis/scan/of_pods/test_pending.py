@@ -1,0 +1,112 @@
+"""Pods that wait: what is in the way on the places that have what they ask for, and which can never run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.scan import wording
+from tests.support.recorded.parts import GPU, TAINT, TOLERATION, node, pod
+from tests.support.recorded.scanned import Scanned, scanned
+
+GFD = {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": "Tesla-T4"}
+GKE = {"cloud.google.com/gke-nodepool": "l4", "cloud.google.com/gke-accelerator": "nvidia-l4"}
+
+
+def pool(name: str, *requirements: Any, **spec: Any) -> dict[str, Any]:
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "gpu"}
+    listed = [{"key": key, "operator": "In", "values": values} for key, values in requirements]
+    template = {"nodeClassRef": reference, "requirements": listed, **spec}
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": {"template": {"spec": template}}}
+
+
+def only(found: Scanned) -> tuple[str, str]:
+    """The kind of the one finding about a pod that waits, and its fact."""
+    (one,) = (*found.of("pending"), *found.of("never-fits"))
+    return one.kind, wording.fact(one)
+
+
+FAMILY = "karpenter.k8s.aws/instance-family"
+WAITS = [
+    (
+        [node("n", GFD, {GPU: 2}, TAINT)],
+        pod("p", "ns", {GPU: 1}),
+        "never-fits",
+        "nodes with T4 (1 node): taint nvidia.com/gpu=present:NoSchedule is not tolerated",
+    ),
+    (
+        [node("n", GFD, {GPU: 2}), pod("other", "ns", {GPU: 2}, on="n")],
+        pod("p", "ns", {GPU: 1}),
+        "pending",
+        "nodes with T4 (1 node): requests 1 nvidia.com/gpu, at most 0 free",
+    ),
+    (
+        [node("n", GFD, {GPU: 2})],
+        pod("p", "ns", {GPU: 3}),
+        "never-fits",
+        "nodes with T4 (1 node): requests 3 nvidia.com/gpu, a node has at most 2",
+    ),
+    ([node("n", GFD, {GPU: 2})], pod("p", "ns", {"amd.com/gpu": 1}), "never-fits", "no node has amd.com/gpu"),
+    (
+        [node("n", GFD, {GPU: 2})],
+        pod("p", "ns", {GPU: 1}, nodeSelector={"nvidia.com/gpu.product": "NVIDIA-L4"}),
+        "never-fits",
+        "nodes with T4 (1 node): label nvidia.com/gpu.product (Tesla-T4) is not NVIDIA-L4",
+    ),
+    (
+        [node("n", GKE, {GPU: 1}, TAINT)],
+        pod("p", "ns", {GPU: 1}),
+        "pending",
+        "node pool l4 (1 node): taint nvidia.com/gpu=present:NoSchedule is not tolerated",
+    ),
+    (
+        [pool("gpu", (FAMILY, ["g6"]))],
+        pod("p", "ns", {GPU: 16}),
+        "never-fits",
+        "new nodes of NodePool gpu: cannot create a node with 16 nvidia.com/gpu (at most 8)",
+    ),
+    (
+        [pool("gpu", (FAMILY, ["g6"]), taints=[TAINT]), pool("web", (FAMILY, ["m6i"]))],
+        pod("p", "ns", {GPU: 1}),
+        "never-fits",
+        "new nodes of NodePool gpu: taint nvidia.com/gpu=present:NoSchedule is not tolerated",
+    ),
+    (
+        [pool("gpu", (FAMILY, ["g6"]))],
+        pod("p", "ns", {GPU: 1}, nodeSelector={"nvidia.com/gpu.product": "NVIDIA-L4"}),
+        "never-fits",
+        "new nodes of NodePool gpu: label nvidia.com/gpu.product is unknown before a node exists, required: NVIDIA-L4",
+    ),
+    ([], pod("p", "ns", {GPU: 1}), "never-fits", "no node has nvidia.com/gpu"),
+    (
+        [node("n", GFD, {GPU: 2})],
+        pod("p", "ns", {GPU: 1}, schedulerName="volcano"),
+        "pending",
+        "nodes with T4 (1 node): no blocker found",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("objects", "waiting", "kind", "fact"), WAITS, ids=[fact for _, _, _, fact in WAITS])
+def test_what_is_in_the_way_is_said_of_the_places_that_have_the_device(
+    objects: list[dict[str, Any]], waiting: dict[str, Any], kind: str, fact: str
+) -> None:
+    """And it is called impossible only where nothing that can't be seen makes nodes, and its scheduler's rules are known."""
+    assert only(scanned([*objects, waiting])) == (kind, fact)
+
+
+def test_a_pod_whose_only_lack_is_a_toleration_would_have_been_mended() -> None:
+    """By berth-default; one that is too large for any node would not, and one that waits for others to end needs no mending."""
+    small, large = pod("p", "ns", {GPU: 1}), pod("p", "ns", {GPU: 3})
+    tainted = node("n", GFD, {GPU: 2}, TAINT)
+    busy = [node("n", GFD, {GPU: 2}), pod("other", "ns", {GPU: 2}, on="n")]
+    assert [scanned([tainted, one]).of("never-fits")[0].mended for one in (small, large)] == [1, 0]
+    assert scanned([*busy, small]).of("pending")[0].mended is None
+
+
+def test_what_the_scheduler_judges_besides_is_named() -> None:
+    """A gate that a queue holds is no lack of the cluster."""
+    gated = pod("p", "ns", {GPU: 1}, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}], tolerations=[TOLERATION])
+    kind, fact = only(scanned([node("n", GFD, {GPU: 2}), gated]))
+    assert (kind, fact.partition("; ")[2]) == ("pending", "not checked here: scheduling gates (a queue may set them)")
