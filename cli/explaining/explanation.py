@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from analysis.fixes.smallest import Found, Mend
 from policies.kueue.waiting import Standing
-from policies.mending.smallest import Found, Mend
 from policies.patch.applied import Entry
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Outlook

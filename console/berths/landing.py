@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Literal
 
+from analysis.fixes.edits import changed
+from analysis.fixes.smallest import smallest
 from analysis.scan.seen import GROUP_KEYS
 from console.berths.groups import Group
 from console.world.derived import Derived
@@ -18,8 +20,6 @@ from console.world.world import World
 from policies.explain.admission_preview import judge
 from policies.facts.places import passes
 from policies.lru import LruCache
-from policies.mending.edits import changed
-from policies.mending.smallest import smallest
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.blockers import Blocker

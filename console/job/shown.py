@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from analysis.fixes.cautions import Caution
+from analysis.fixes.placement import Placement
 from cli.explaining import sentences, text
 from cli.explaining.explanation import Explanation
 from console.job.answer import Answer, Offer
 from console.job.verdict import WORDS
-from policies.mending.cautions import Caution
-from policies.mending.placement import Placement
 from policies.state.objects import Entry, id_of
 from policies.verdict import dotted
 

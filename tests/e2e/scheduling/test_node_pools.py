@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from policies.mending.edits import changed
-from policies.mending.smallest import smallest
+from analysis.fixes.edits import changed
+from analysis.fixes.smallest import smallest
 from policies.scheduling.fleet import Fleet, best, fleet_of
 from policies.verdict import Violation
 from tests.support.counts import count

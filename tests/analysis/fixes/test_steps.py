@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policies.mending.edits import changed
-from policies.mending.steps import Offered, alternatives, edits_of
+from analysis.fixes.edits import changed
+from analysis.fixes.steps import Offered, alternatives, edits_of
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.wants import TERMS
 from tests.support.generators.random_worlds import catalog

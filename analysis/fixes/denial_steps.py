@@ -1,6 +1,6 @@
 """The steps that could mend a denial: found by the places of the pod that it is about, and by the values that its fix names.
 
-Whether a step does mend it is for the policies to judge (``policies.mending.admitted``): here nothing is known of rules.
+Whether a step does mend it is for the policies to judge (``analysis.fixes.admitted``): here nothing is known of rules.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from itertools import chain
 from math import ceil
 from typing import Any
 
+from analysis.fixes import lowering
+from analysis.fixes.edits import put, remove
+from analysis.fixes.steps import Deed, Step, Steps
 from catalog import Catalog
-from policies.mending import lowering
-from policies.mending.edits import put, remove
-from policies.mending.steps import Deed, Step, Steps
 from policies.messages import At, Phrase
 from policies.patch.json_tree import value_at
 from policies.pods.annotations import OPT_OUT, SLICE

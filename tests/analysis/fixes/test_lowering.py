@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.mending.edits import changed
-from policies.mending.lowering import lowered
+from analysis.fixes.edits import changed
+from analysis.fixes.lowering import lowered
 from policies.scheduling.amounts import requests
 
 GPU = "nvidia.com/gpu"

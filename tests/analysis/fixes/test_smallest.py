@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from policies.mending.edits import changed
-from policies.mending.smallest import Found, runs, smallest
+from analysis.fixes.edits import changed
+from analysis.fixes.smallest import Found, runs, smallest
 from policies.messages import phrase
 from policies.scheduling.fleet import Fleet, best, blockers, fleet_of
 from policies.scheduling.nodes import Occupant

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from policies.mending.edits import changed, put, remove
+from analysis.fixes.edits import changed, put, remove
 from policies.patch.json_tree import remove_at, value_at
 from policies.scheduling.amounts import amount, requests
 from policies.verdict import Edit, Path

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any, Literal, NamedTuple
 
+from analysis.fixes import lowering
+from analysis.fixes.edits import changed, put, remove
 from catalog import Catalog
 from catalog.names import Names
-from policies.mending import lowering
-from policies.mending.edits import changed, put, remove
 from policies.patch.json_tree import value_at
 from policies.scheduling.amounts import PODS
 from policies.scheduling.blockers import TOLERATIONS, Blocker

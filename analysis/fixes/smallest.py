@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import chain, islice, product
 from typing import Any
 
+from analysis.fixes.edits import changed
+from analysis.fixes.steps import WEIGHTS, Offered, Step, alternatives, edits_of
 from catalog import Catalog
-from policies.mending.edits import changed
-from policies.mending.steps import WEIGHTS, Offered, Step, alternatives, edits_of
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Fleet, Outlook, Place, blockers, outlook
 from policies.scheduling.nodes import Node

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from analysis.fixes.targets import Device
 from analysis.scan.machines import PRODUCT_KEYS, Machines
 from analysis.scan.seen import GROUP_KEYS
 from catalog import Catalog, Resource
 from catalog.platforms import Capacity
-from policies.mending.targets import Device
 from policies.offers.table import Table
 from policies.patch.json_tree import value_at
 from policies.pods.annotations import SLICE

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+from analysis.fixes import cautions, lowering
+from analysis.fixes.cautions import Asked, Caution
+from analysis.fixes.edits import changed, put
+from analysis.fixes.placement import SOON, Placement, Placer, Soon, better
+from analysis.fixes.smallest import Admit, offered
+from analysis.fixes.steps import Step, edits_of
+from analysis.fixes.steps import alternatives as ways
+from analysis.fixes.targets import KINDS, Places, Target, nodes_of
 from catalog import Catalog, Resource
 from catalog.prices import Prices
-from policies.mending import cautions, lowering
-from policies.mending.cautions import Asked, Caution
-from policies.mending.edits import changed, put
-from policies.mending.placement import SOON, Placement, Placer, Soon, better
-from policies.mending.smallest import Admit, offered
-from policies.mending.steps import Step, edits_of
-from policies.mending.steps import alternatives as ways
-from policies.mending.targets import KINDS, Places, Target, nodes_of
 from policies.offers.table import Table
 from policies.patch.json_tree import value_at
 from policies.scheduling.blockers import Blocker

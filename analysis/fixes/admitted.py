@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.fixes.denial_steps import ways
+from analysis.fixes.edits import changed
+from analysis.fixes.smallest import MOST_TRIED, Admit, Found, Mend, smallest
+from analysis.fixes.steps import WEIGHTS, Step, edits_of
 from catalog import Catalog
-from policies.mending.denial_steps import ways
-from policies.mending.edits import changed
-from policies.mending.smallest import MOST_TRIED, Admit, Found, Mend, smallest
-from policies.mending.steps import WEIGHTS, Step, edits_of
 from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best
 from policies.verdict import Edit, Violation
 

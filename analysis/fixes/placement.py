@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from analysis.fixes.targets import Device, Places
 from analysis.scan.machines import INSTANCE_TYPE
 from catalog import Resource
 from catalog.platforms import Capacity
 from catalog.prices import Prices
-from policies.mending.targets import Device, Places
 from policies.scheduling.fleet import Fleet, blockers, outlook
 from policies.scheduling.nodes import Node
 from policies.scheduling.pool_blockers import machines
