@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from analysis.audit.outcomes import DENIALS, Outcome
 from analysis.audit.stored_pod import StoredPod
-from policies.findings.words import sentences
+from analysis.conditions.words import sentences
 from policies.policy import GROUP
 from policies.workloads.controllers import group_of
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.conditions.server_mode import as_served
 from catalog import Catalog
 from catalog.nearest import hint
 from cluster.client.access import Access
@@ -23,7 +24,6 @@ from cluster.client.in_cluster import MOUNTED
 from cluster.watch.kinds import KINDS, Watched
 from policies.document import InputError
 from policies.facts.offered_devices import STACKS
-from policies.findings.server_mode import as_served
 from policies.state.objects import Change, Entry, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater

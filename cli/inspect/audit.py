@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.audit.assessment import Assessment
 from analysis.audit.ledger import Ledger
+from analysis.conditions.server_mode import as_served
 from analysis.scan.exposure import exposure
 from catalog.prices import Prices, prices
 from cli import VERSION
@@ -32,7 +33,6 @@ from cli.terminal import screen
 from cli.terminal.progress import each, reading
 from documents.prices import read_prices
 from policies.document import InputError
-from policies.findings.server_mode import as_served
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from webhook.reload.sources import options

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from analysis.conditions.server_mode import as_served
 from catalog import Catalog
 from catalog.prices import prices
 from cli.given.asked_cluster import Asked
@@ -23,7 +24,6 @@ from cluster.watch.kinds import key_of
 from documents.files import read_objects
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS
-from policies.findings.server_mode import as_served
 from policies.scheduling.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from analysis.conditions.words import acting_instead
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen, Style
 from cli.terminal.widths import padded, wrapped
@@ -13,7 +14,6 @@ from cli.terminal.widths import width as columns
 from policies.explain.effective import Effective, Layer, Standing
 from policies.explain.effective_probe import Kind
 from policies.explain.effective_rows import Row
-from policies.findings.words import acting_instead
 from policies.objects.wording import condition, place
 from policies.state.objects import Entry, id_of
 from policies.values import duration

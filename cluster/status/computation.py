@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
+from analysis.conditions import Finding, in_steps
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.status.quotas import quotas
 from policies.facts.stored_selector import selector_of
-from policies.findings import Finding, in_steps
 from policies.label_selector import LabelSelector
 from policies.policy import REGISTRATION, Policy
 from policies.state.objects import Entry, Key

@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from analysis.conditions.conditions import Condition
 from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
 from cluster.watch.trims import Raw
-from policies.findings.conditions import Condition
 from policies.policy import API_VERSION, GROUP
 from policies.state.objects import Key
 

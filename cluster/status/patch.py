@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis.conditions import Finding
+from analysis.conditions.conditions import Condition
 from cluster.watch.trims import Raw
-from policies.findings import Finding
-from policies.findings.conditions import Condition
 
 
 def differs(finding: Finding, status: Mapping[str, Any]) -> bool:

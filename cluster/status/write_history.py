@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from analysis.conditions import Finding
 from cluster.status.computation import Turn
 from cluster.status.patch import differs
-from policies.findings import Finding
 from policies.state.objects import Entry, Key
 
 

@@ -1,4 +1,4 @@
-"""The writer of statuses: one replica writes the findings of ``policies.findings`` wherever a stored status
+"""The writer of statuses: one replica writes the findings of ``analysis.conditions`` wherever a stored status
 differs.
 
 Every write is a merge patch with the resourceVersion that was read: if another writer was faster, it fails,
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from analysis.conditions import Finding
 from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Reply
@@ -29,7 +30,6 @@ from cluster.status.write_history import History, WriteHistory
 from cluster.watch.kinds import KINDS
 from cluster.watch.store import Tell
 from cluster.watch.trims import Raw
-from policies.findings import Finding
 from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot
 

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.audit.ledger import Totals
+from analysis.conditions import Finding
+from analysis.conditions.conditions import Condition
+from analysis.conditions.words import acting_instead
 from catalog.nearest import hint
 from cli.output import yaml_writer
 from cli.output.effective_output import reach
@@ -17,9 +20,6 @@ from console.world.derived import Derived
 from console.world.view import View
 from policies.explain.effective import Effective, effective
 from policies.explain.effective_probe import Kind, known_as, workload_named
-from policies.findings import Finding
-from policies.findings.conditions import Condition
-from policies.findings.words import acting_instead
 from policies.lru import LruCache
 from policies.policy import API_VERSION
 from policies.state.objects import Entry, id_of

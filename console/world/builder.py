@@ -10,6 +10,8 @@ from analysis.audit.inventory import Inventory
 from analysis.audit.ledger import PodKey
 from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.stored_report import StoredReport
+from analysis.conditions import findings
+from analysis.conditions.server_mode import as_served
 from analysis.scan.objects_read import Cluster
 from analysis.scan.remedies import Remedies
 from analysis.scan.report import scan
@@ -20,8 +22,6 @@ from console.world.counts import counts
 from console.world.happenings import Happening
 from console.world.recorded import ByPolicy, Recorded
 from console.world.world import Raw, World
-from policies.findings import findings
-from policies.findings.server_mode import as_served
 from policies.patch.json_tree import apply_patch
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot

@@ -9,13 +9,13 @@ from typing import Any
 
 from analysis.audit.ledger import Ledger
 from analysis.audit.stored_report import StoredReport
+from analysis.conditions import Finding
 from analysis.scan.report import Report
 from analysis.scan.seen import Seen
 from catalog.prices import Prices
 from console.world.counts import Counts
 from console.world.happenings import Happening
 from console.world.recorded import ByPolicy
-from policies.findings import Finding
 from policies.state.objects import Change, Entry, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options

@@ -49,7 +49,7 @@ class Options:
     """mixed, single or auto"""
     queues: tuple[str, ...] = ()
     max_mode: Mode = "Enforce"
-    follows_server: bool = False  # True if max_mode was not given: commands take that of the server (policies.findings.server_mode)
+    follows_server: bool = False  # True if max_mode was not given: commands take that of the server (analysis.conditions.server_mode)
     console_url: str = ""
     """where answers say that more can be seen; "" if nowhere"""
 

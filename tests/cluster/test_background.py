@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from analysis.conditions.conditions import Condition
 from cluster.background import TASK, background
 from cluster.client.errors import Reply
 from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.policy_counts import PolicyCounts
 from cluster.status.events import Events, Subject
 from cluster.status.leader_election import Lease
-from policies.findings.conditions import Condition
 from tests.testcluster.calls import PATIENCE
 
 

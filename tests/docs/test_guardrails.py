@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.conditions import findings
 from cli.main import BAD_INPUT, main
 from cluster.status.patch import patch
 from documents.files import read_policies
-from policies.findings import findings
 from policies.objects.definition import KINDS
 from policies.policy import API_VERSION
 from policies.state.objects import Key

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.conditions import Finding
+from analysis.conditions.conditions import Condition
 from cluster.status.patch import differs, patch, written
-from policies.findings import Finding
-from policies.findings.conditions import Condition
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 FINDING = Finding(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from analysis.conditions import Finding, findings
 from cluster.status.write_history import WriteHistory
-from policies.findings import Finding, findings
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Updater
 from tests.support.cases.golden import catalog_with

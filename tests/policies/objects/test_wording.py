@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from analysis.conditions.words import what_template
 from cli.output import effective_output
 from cli.terminal.screen import Screen
 from kube.taints import Taint
@@ -18,7 +19,6 @@ from policies import policy
 from policies.explain.effective import Effective, effective
 from policies.explain.effective_probe import Kind, request_for
 from policies.explain.effective_rows import rows
-from policies.findings.words import what_template
 from policies.label_selector import LabelExpression, LabelSelector
 from policies.objects import definition, wording
 from policies.objects import parts as part
@@ -30,8 +30,8 @@ from policies.objects.reference import reference_markdown
 from policies.planning.plan import make, subject
 from policies.pods.view import Pod
 from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy, TolerationPattern
-from tests.policies.findings import found as objects
-from tests.policies.findings.found import found
+from tests.analysis.conditions import found as objects
+from tests.analysis.conditions.found import found
 from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.random_worlds import world
 from tests.support.generators.strategies import ENFORCE, examples, randoms

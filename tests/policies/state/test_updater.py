@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from analysis.conditions import findings
 from policies.engine import evaluate
-from policies.findings import findings
 from policies.pods.view import PodError
 from policies.policy import NodeTemplate, Policy
 from policies.request import Request

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from analysis.conditions import findings
 from cluster.status.patch import patch
-from policies.findings import findings
 from policies.policy import API_VERSION
 from policies.state.objects import Change, Key
 from policies.state.updater import Options, Updater

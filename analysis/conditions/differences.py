@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from policies.findings.reach import Reach
-from policies.findings.words import MOST_NAMED, named
+from analysis.conditions.reach import Reach
+from analysis.conditions.words import MOST_NAMED, named
 from policies.offers.constraints import Compiled
 from policies.pods.annotations import is_long
 from policies.policy import LongRuns

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.findings import differences
-from tests.policies.findings.found import condition, found, message_of, namespace, own, policy, template
+from analysis.conditions import differences
+from tests.analysis.conditions.found import condition, found, message_of, namespace, own, policy, template
 
 SPOT, OTHER = {"capacity": ["spot"]}, {"capacity": ["on-demand"]}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.policies.findings.found import found, message_of, namespace, own, policy
+from tests.analysis.conditions.found import found, message_of, namespace, own, policy
 
 WHOLE = {"requests.nvidia.com/gpu": "4"}
 SLICES = {

@@ -6,14 +6,14 @@ from itertools import combinations
 
 from hypothesis import given
 
+from analysis.conditions import Finding, findings
+from analysis.conditions.reach import may_meet
 from policies.engine import evaluate
-from policies.findings import Finding, findings
-from policies.findings.reach import may_meet
 from policies.objects.parse import Understood
 from policies.policy import NodeTemplate, Policy, PolicySet
 from policies.state.objects import Entry, Key
 from policies.verdict import Remark
-from tests.policies.findings.found import message_of
+from tests.analysis.conditions.found import message_of
 from tests.support.generators.strategies import Case, audited, cases, examples
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.policies.findings.found import found, message_of, policy
+from tests.analysis.conditions.found import found, message_of, policy
 
 
 def test_what_a_platforms_nodes_do_not_have_is_named() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from policies.findings import words
-from policies.findings.words import named, sentences
-from tests.policies.findings.found import found, own, policy, template
+from analysis.conditions import words
+from analysis.conditions.words import named, sentences
+from tests.analysis.conditions.found import found, own, policy, template
 
 EVERYTHING: dict[str, Any] = {
     "require": {

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from policies.findings import Finding, exclusions
+from analysis.conditions import Finding, exclusions
 from policies.label_selector import LabelExpression, LabelSelector
-from tests.policies.findings.found import condition, found, message_of, namespace, own, policy
+from tests.analysis.conditions.found import condition, found, message_of, namespace, own, policy
 
 
 @pytest.mark.parametrize(

@@ -25,17 +25,17 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.conditions.clips import Clips
+from analysis.conditions.conditions import ALONE, INVALID, Condition, conflicted, for_waits, not_conflicted, only_true, too_many
+from analysis.conditions.covered import Covered, Quotas
+from analysis.conditions.devices import advertised_twice
+from analysis.conditions.differences import Differences
+from analysis.conditions.exclusions import Exclusions
+from analysis.conditions.platforms import inexpressible
+from analysis.conditions.reach import Namespaces, Reach
+from analysis.conditions.sets import Graces, counts_of, offers_of
+from analysis.conditions.words import MOST_LINE, acting_instead, sentences, what, what_template, where
 from catalog.nearest import hint
-from policies.findings.clips import Clips
-from policies.findings.conditions import ALONE, INVALID, Condition, conflicted, for_waits, not_conflicted, only_true, too_many
-from policies.findings.covered import Covered, Quotas
-from policies.findings.devices import advertised_twice
-from policies.findings.differences import Differences
-from policies.findings.exclusions import Exclusions
-from policies.findings.platforms import inexpressible
-from policies.findings.reach import Namespaces, Reach
-from policies.findings.sets import Graces, counts_of, offers_of
-from policies.findings.words import MOST_LINE, acting_instead, sentences, what, what_template, where
 from policies.label_selector import LabelSelector
 from policies.objects.wording import cut
 from policies.offers.constraints import Compiled, CompiledTemplate

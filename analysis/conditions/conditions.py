@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from policies.findings.words import MOST_MESSAGE, sentences
+from analysis.conditions.words import MOST_MESSAGE, sentences
 from policies.offers.constraints import Compiled
 from policies.state.own_policies import MOST_OWN, MOST_OWN_TOLERATIONS
 from policies.verdict import Mode

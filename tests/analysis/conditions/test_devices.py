@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.policies.findings.found import condition, found, message_of, own, policy
+from tests.analysis.conditions.found import condition, found, message_of, own, policy
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-7"}, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}
 SLICE = {

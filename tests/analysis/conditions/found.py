@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from policies.findings import Finding, findings
-from policies.findings.conditions import Condition
+from analysis.conditions import Finding, findings
+from analysis.conditions.conditions import Condition
 from policies.label_selector import LabelSelector
 from policies.policy import API_VERSION
 from policies.state.objects import Change, Key

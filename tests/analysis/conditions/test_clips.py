@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.policies.findings.found import found, message_of, namespace, own, policy, template
+from tests.analysis.conditions.found import found, message_of, namespace, own, policy, template
 
 
 @pytest.mark.parametrize(

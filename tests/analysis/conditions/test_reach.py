@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.findings.reach import Namespaces, may_meet
+from analysis.conditions.reach import Namespaces, may_meet
 from policies.label_selector import LabelExpression, LabelSelector
 from policies.policy import Match
-from tests.policies.findings.found import key, namespace, new_updater
+from tests.analysis.conditions.found import key, namespace, new_updater
 from tests.support.counts import count
 
 KEYS, VALUES = ("a", "b"), ("x", "y", "z")

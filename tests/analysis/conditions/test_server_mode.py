@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from policies.findings import findings
-from policies.findings.server_mode import as_served
+from analysis.conditions import findings
+from analysis.conditions.server_mode import as_served
 from policies.state.objects import Change, Key
 from policies.state.updater import Options
 from policies.verdict import Mode
-from tests.policies.findings.found import key, new_updater, policy, template
+from tests.analysis.conditions.found import key, new_updater, policy, template
 
 Raw = dict[str, Any]
 CHOSEN = Options(platforms=("karpenter-aws",), follows_server=True)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_
 
-from policies.findings.differences import MOST_PAIRS, STEP
-from policies.findings.reach import Reach
-from policies.findings.sets import Demand, emptied_by, excluding
-from policies.findings.words import MOST_NAMED, named
+from analysis.conditions.differences import MOST_PAIRS, STEP
+from analysis.conditions.reach import Reach
+from analysis.conditions.sets import Demand, emptied_by, excluding
+from analysis.conditions.words import MOST_NAMED, named
 from policies.label_selector import LabelSelector
 from policies.offers.constraints import Compiled
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from policies.findings.reach import Reach
-from policies.findings.words import MOST_NAMED, named
+from analysis.conditions.reach import Reach
+from analysis.conditions.words import MOST_NAMED, named
 from policies.objects.wording import cut
 from policies.offers.constraints import Compiled
 from policies.planning.mig_slice import fits

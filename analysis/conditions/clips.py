@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from policies.findings.reach import Reach
-from policies.findings.words import MOST_NAMED, named
+from analysis.conditions.reach import Reach
+from analysis.conditions.words import MOST_NAMED, named
 from policies.objects.wording import field_at, phrase, text, value_at
 from policies.offers.constraints import Compiled
 from policies.offers.table import Axis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from policies.findings.conditions import CAPPED
+from analysis.conditions.conditions import CAPPED
 from policies.state.objects import Change, Key
 from policies.state.updater import Options
 from policies.values.untyped import map_at, maps_in

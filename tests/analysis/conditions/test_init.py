@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from policies.findings import findings, in_steps
+from analysis.conditions import findings, in_steps
 from policies.state.own_policies import MOST_OWN
 from policies.state.updater import Updater
-from tests.policies.findings.found import condition, found, key, message_of, namespace, new_updater, own, policy, template
+from tests.analysis.conditions.found import condition, found, key, message_of, namespace, new_updater, own, policy, template
 
 
 def accepted(finding: Any) -> tuple[str, str, str]:
