@@ -10,6 +10,7 @@ from typing import Any
 
 from analysis.audit.judged import Judged, judge
 from analysis.audit.stored_pod import FINISHED, StoredPod, stored, widest
+from analysis.effective import admission_preview
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, Found, runs, smallest
 from catalog.prices import Prices
@@ -20,7 +21,6 @@ from cli.explaining.told import told
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest, Subject
 from policies.engine import arrived
-from policies.explain import admission_preview
 from policies.patch import standing
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import apply_patch

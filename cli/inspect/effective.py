@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from analysis.effective.effective import effective
+from analysis.effective.effective_probe import Kind, known_as, workload_named
 from catalog import Catalog
 from catalog.nearest import hint
 from cli.options import (
@@ -29,8 +31,6 @@ from cli.output import effective_output, stderr, yaml_writer
 from cli.terminal import screen
 from cli.terminal.printable import json_text
 from policies.document import InputError
-from policies.explain.effective import effective
-from policies.explain.effective_probe import Kind, known_as, workload_named
 from policies.state.objects import Entry
 from policies.state.snapshot import Snapshot
 from policies.values import duration

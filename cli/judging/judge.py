@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.effective import admission_preview
+from analysis.effective.admission_preview import Judgement
 from cli.given.manifests import Manifest, Subject
 from cli.judging.patch_applier import apply_patch
 from cli.judging.queue import labelled, of_workload, with_ignored
 from cli.judging.template_edits import project
 from policies.claims import judging
-from policies.explain import admission_preview
-from policies.explain.admission_preview import Judgement
 from policies.patch.json_patch import Patch
 from policies.patch.json_tree import set_at, value_at
 from policies.pods.permissions import FRACTIONS

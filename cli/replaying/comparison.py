@@ -6,12 +6,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from analysis.effective import admission_preview
+from analysis.effective.admission_preview import Judgement
 from catalog.prices import Prices
 from cli.output.diff import HEADER, unified
 from cli.replaying.creations import Creation, Passed
 from policies import work_budget
-from policies.explain import admission_preview
-from policies.explain.admission_preview import Judgement
 from policies.lru import LruCache
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import apply_patch, remove_at

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from policies.explain.admission_preview import Judgement
+from analysis.effective.admission_preview import Judgement
 from policies.pods.view import Raw
 from policies.replay import recorded
 from policies.replay.decision import Decision

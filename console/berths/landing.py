@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Literal
 
+from analysis.effective.admission_preview import judge
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from analysis.scan.seen import GROUP_KEYS
 from console.berths.groups import Group
 from console.world.derived import Derived
 from console.world.world import World
-from policies.explain.admission_preview import judge
 from policies.facts.places import passes
 from policies.lru import LruCache
 from policies.patch.json_tree import apply_patch

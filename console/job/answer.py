@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from analysis.effective import admission_preview
 from analysis.fixes.alternatives import Alternative, Alternatives, Search
 from cli.explaining import denied, fixes
 from cli.explaining.explain import Explainer
@@ -20,7 +21,6 @@ from console.job.playground import Snapshots
 from console.job.verdict import Verdict
 from console.world.view import View
 from policies.document import path_text
-from policies.explain import admission_preview
 from policies.patch.json_tree import apply_patch
 from policies.verdict import Violation, Would
 

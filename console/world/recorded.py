@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import orjson
 
 from analysis.audit.stored_pod import widest
+from analysis.effective import admission_preview
 from catalog import Catalog
 from cli.replaying.creations import Creation, creation
 from documents.recordings.entries import entries
 from documents.recordings.pieces import pieces
 from policies import work_budget
 from policies.document import InputError
-from policies.explain import admission_preview
 from policies.pods.projection import extract
 from policies.pods.view import PodError
 from policies.replay.decision import of_judgement

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from analysis.effective import admission_preview
 from policies import work_budget
 from policies.document import path_text
-from policies.explain import admission_preview
 from policies.facts.admission_queues import KINDS, ClusterQueue, Quotas
 from policies.kueue.flavors import Apart, apart, placed
 from policies.messages import Phrase, phrase

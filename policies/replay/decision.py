@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.explain.admission_preview import Judgement
+from analysis.effective.admission_preview import Judgement
 from policies.replay import effects
 from policies.replay.effects import Effect
 from policies.verdict import Verdict, Would

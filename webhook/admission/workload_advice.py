@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
+from analysis.effective import admission_preview
+from analysis.effective.admission_preview import Judgement
 from documents.yaml_reader import one_value
 from policies import work_budget
 from policies.document import Document, InputError, path_text
-from policies.explain import admission_preview
-from policies.explain.admission_preview import Judgement
 from policies.kueue import places
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract

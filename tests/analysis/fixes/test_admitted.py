@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
+from analysis.effective import admission_preview
 from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import Found
 from analysis.fixes.steps import Step, edits_of
-from policies.explain import admission_preview
 from policies.patch.json_tree import apply_patch, value_at
 from policies.pods.view import PodError
 from policies.request import Request

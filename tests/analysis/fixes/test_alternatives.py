@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from analysis.effective import admission_preview
 from analysis.fixes.alternatives import MOST_TRIED, Alternatives, Search
 from analysis.fixes.edits import changed
 from analysis.fixes.placement import SOON
 from catalog.prices import prices
 from console.world.world import World
-from policies.explain import admission_preview
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.fleet import best, blockers

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from analysis.effective.admission_preview import judge
 from console.berths.groups import groups
 from console.berths.landing import Answer, answer, of_group
 from console.world.world import World
-from policies.explain.admission_preview import judge
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.blockers import of_node

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from analysis.effective.effective import effective
+from analysis.effective.effective_probe import Kind
 from console.world.scope import EVERYTHING, Namespaces, Scope
-from policies.explain.effective import effective
-from policies.explain.effective_probe import Kind
 from policies.policy import API_VERSION
 from tests.support.console.asked import asked
 from tests.support.console.worlds import OPTIONS, world

@@ -7,10 +7,10 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from analysis.effective import admission_preview
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from policies.engine import Request
-from policies.explain import admission_preview
 from policies.patch.json_tree import apply_patch
 from policies.scheduling.fleet import Fleet, best, fleet_of
 from policies.scheduling.nodes import occupant

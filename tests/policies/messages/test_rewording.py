@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from analysis.effective.effective import Effective, Look, effective
+from analysis.effective.effective_probe import Kind
 from policies.engine import evaluate
-from policies.explain.effective import Effective, Look, effective
-from policies.explain.effective_probe import Kind
 from policies.messages import SHARED, TABLE
 from policies.pods.view import PodError
 from policies.request import Phase, Request

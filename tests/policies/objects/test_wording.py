@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 
 from analysis.conditions.words import what_template
+from analysis.effective.effective import Effective, effective
+from analysis.effective.effective_probe import Kind, request_for
+from analysis.effective.effective_rows import rows
 from cli.output import effective_output
 from cli.terminal.screen import Screen
 from kube.taints import Taint
 from policies import policy
-from policies.explain.effective import Effective, effective
-from policies.explain.effective_probe import Kind, request_for
-from policies.explain.effective_rows import rows
 from policies.label_selector import LabelExpression, LabelSelector
 from policies.objects import definition, wording
 from policies.objects import parts as part

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+from analysis.effective import admission_preview
 from cli.replaying.creations import Creation, creation
-from policies.explain import admission_preview
 from policies.pods.view import Pod
 from policies.replay.decision import Decision, Reason, WouldBe, of_judgement
 from policies.replay.difference import Side, difference

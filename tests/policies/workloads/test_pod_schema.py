@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from analysis.effective.admission_preview import judge
 from policies.document import Document, InputError
-from policies.explain.admission_preview import judge
 from policies.patch.json_tree import set_at
 from policies.request import Request
 from policies.state.snapshot import Snapshot

@@ -9,10 +9,10 @@ from typing import Any
 
 from hypothesis import given
 
+from analysis.effective.effective import Effective, Layer, effective
+from analysis.effective.effective_probe import Kind
+from analysis.effective.effective_rows import Row
 from policies.engine import evaluate
-from policies.explain.effective import Effective, Layer, effective
-from policies.explain.effective_probe import Kind
-from policies.explain.effective_rows import Row
 from policies.messages import OF_EDITS
 from policies.pods.toleration_matching import covers
 from policies.policy import (

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from analysis.effective import effective_probe
+from analysis.effective.effective_defaults import default_rows
+from analysis.effective.effective_probe import Kind, example, request_for
+from analysis.effective.effective_rows import Remarks, Row, allow_rows, require_rows
 from policies.engine import judge
-from policies.explain import effective_probe
-from policies.explain.effective_defaults import default_rows
-from policies.explain.effective_probe import Kind, example, request_for
-from policies.explain.effective_rows import Remarks, Row, allow_rows, require_rows
 from policies.messages import OF_EDITS
 from policies.objects.wording import condition
 from policies.offers.constraints import Compiled

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from policies.explain.effective_rows import (
+from analysis.effective.effective_rows import (
     NONE,
     Remarks,
     Row,
