@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from analysis.fixes.smallest import Found, Mend
-from policies.kueue.waiting import Standing
+from analysis.kueue.waiting import Standing
 from policies.patch.applied import Entry
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Outlook

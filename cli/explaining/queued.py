@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analysis.kueue import places, waiting
+from analysis.kueue.waiting import Standing
 from cli.explaining.explanation import Queued
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest
 from cli.terminal.printable import printable
-from policies.kueue import places, waiting
-from policies.kueue.waiting import Standing
 from policies.pods.permissions import QUEUE_NAME
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at, text_of

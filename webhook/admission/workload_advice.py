@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from analysis.effective import admission_preview
 from analysis.effective.admission_preview import Judgement
+from analysis.kueue import places
 from documents.yaml_reader import one_value
 from policies import work_budget
 from policies.document import Document, InputError, path_text
-from policies.kueue import places
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request

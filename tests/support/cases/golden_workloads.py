@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from analysis.kueue import places
 from policies.facts import admission_queues
 from policies.facts.cluster_facts import ClusterFacts, Entry
-from policies.kueue import places
 from policies.verdict import Verdict
 from policies.workloads.pods import Owner
 from policies.workloads.templates import workload_of

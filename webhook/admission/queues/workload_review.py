@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.kueue import places
 from policies.document import InputError
-from policies.kueue import places
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.view import PodError, Raw
 from policies.request import Phase

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.kueue.waiting import Check, State, of, standing
+from analysis.kueue.waiting import Check, State, of, standing
 from tests.support.counts import count
 
 Raw = dict[str, Any]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from analysis.kueue.flavors import Apart, apart, placed
 from kube.taints import Taint
 from policies.facts import admission_queues
 from policies.facts.admission_queues import Flavor
-from policies.kueue.flavors import Apart, apart, placed
 from tests.support.counts import count
 
 Raw = dict[str, Any]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from analysis.effective import admission_preview
+from analysis.kueue.flavors import Apart, apart, placed
 from policies import work_budget
 from policies.document import path_text
 from policies.facts.admission_queues import KINDS, ClusterQueue, Quotas
-from policies.kueue.flavors import Apart, apart, placed
 from policies.messages import Phrase, phrase
 from policies.patch.json_tree import apply_patch
 from policies.request import Request

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from analysis.kueue.flavor_trial import CODE, NAMED, Judging, Queue
 from catalog.nearest import nearest
 from policies import work_budget
 from policies.document import Document, InputError
 from policies.facts.admission_queues import KINDS, ClusterQueue, LocalQueue
-from policies.kueue.flavor_trial import CODE, NAMED, Judging, Queue
 from policies.messages import At, Phrase, phrase
 from policies.planning import plan
 from policies.pods.permissions import QUEUE_NAME

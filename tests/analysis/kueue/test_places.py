@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from analysis.kueue import places
 from policies.facts import admission_queues
 from policies.facts.cluster_facts import ClusterFacts, Entry
-from policies.kueue import places
 from policies.state.snapshot import Snapshot
 from policies.verdict import FIRST_READ
 from policies.workloads.pods import Owner
