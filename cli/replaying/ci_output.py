@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
+from analysis.replay.tally import Group, Line
 from cli.replaying.text_output import WORDS, counted, name, ordered, sentence, side, stake, workload
 from cli.replaying.total import Total
 from cli.terminal.printable import printable
-from policies.replay.tally import Group, Line
 
 _LONGEST = 1000
 _SUITE = "berth replay"

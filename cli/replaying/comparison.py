@@ -8,6 +8,10 @@ from typing import NamedTuple
 
 from analysis.effective import admission_preview
 from analysis.effective.admission_preview import Judgement
+from analysis.replay.decision import Decision, of_judgement
+from analysis.replay.difference import Difference, difference
+from analysis.replay.stakes import NOTHING, Stake, Stakes
+from analysis.replay.tally import Outcome
 from catalog.prices import Prices
 from cli.output.diff import HEADER, unified
 from cli.replaying.creations import Creation, Passed
@@ -17,10 +21,6 @@ from policies.patch.applied import APPLIED
 from policies.patch.json_tree import apply_patch, remove_at
 from policies.pods.projection import extract
 from policies.pods.view import PodError, Raw
-from policies.replay.decision import Decision, of_judgement
-from policies.replay.difference import Difference, difference
-from policies.replay.stakes import NOTHING, Stake, Stakes
-from policies.replay.tally import Outcome
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
 from webhook.admission import decision_cache

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from analysis.replay.tally import Outcome
 from cli.replaying.comparison import Comparer, Example
 from cli.replaying.creations import Creation, Passed, creation
 from documents.recordings.entries import Entry, entries
 from documents.recordings.pieces import Piece
 from policies.document import InputError
-from policies.replay.tally import Outcome
 
 _ABOUT = (b"pods", b"Report")
 """One of them stands in every event and review that is about pods, as the name of the resource; and in every report, as

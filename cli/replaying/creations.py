@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from analysis.audit.stored_pod import controller_of
+from analysis.replay.arrival import as_met
 from catalog import Catalog
 from cli.replaying.noted import Noted, Then, answered, noted, operations
 from policies.pods.view import Raw
-from policies.replay.arrival import as_met
 from policies.request import Request
 from policies.values.untyped import map_at, text_of
 from policies.workloads.controllers import bare_pod

@@ -9,14 +9,14 @@ from typing import Any
 from analysis.audit.assessment import Assessment, Owners, workload_of
 from analysis.audit.judged import as_it_came
 from analysis.audit.stored_pod import StoredPod
+from analysis.replay import reported
+from analysis.replay.tally import Outcome
 from catalog.prices import Prices
 from cli.replaying.comparison import Comparer, Example
 from cli.replaying.counting import Counted
 from cli.replaying.creations import Creation
 from policies.patch.applied import APPLIED
 from policies.pods.view import PodError
-from policies.replay import reported
-from policies.replay.tally import Outcome
 from policies.state.snapshot import Snapshot
 
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from analysis.effective.admission_preview import Judgement
+from analysis.replay import recorded
+from analysis.replay.decision import Decision
 from policies.pods.view import Raw
-from policies.replay import recorded
-from policies.replay.decision import Decision
 from policies.values.untyped import map_at, text_of
 from registration.configurations import DOMAIN
 from webhook.admission import audit_annotations

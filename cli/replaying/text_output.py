@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from analysis.replay.difference import TURNS, Difference, Side, Turn
+from analysis.replay.tally import Group, Line
 from cli.output.columns import Row, Styled, table
 from cli.output.diff import coloured
 from cli.replaying.total import Total
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen, Style
-from policies.replay.difference import TURNS, Difference, Side, Turn
-from policies.replay.tally import Group, Line
 
 WORDS: dict[Turn, str] = {
     "newly-denied": "newly denied",

@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from analysis.replay.tally import Group, Tally
 from cli.replaying.comparison import Example
 from cli.replaying.counting import Counted
 from cli.replaying.creations import Passed
 from documents.recordings.pieces import Piece
 from policies.document import InputError
-from policies.replay.tally import Group, Tally
 
 MOST_SEEN = 1_000_000
 """Events that are remembered, so that one in two files counts once: some 100 MB. Beyond it the oldest is forgotten."""

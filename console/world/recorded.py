@@ -9,6 +9,7 @@ import orjson
 
 from analysis.audit.stored_pod import widest
 from analysis.effective import admission_preview
+from analysis.replay.decision import of_judgement
 from catalog import Catalog
 from cli.replaying.creations import Creation, creation
 from documents.recordings.entries import entries
@@ -17,7 +18,6 @@ from policies import work_budget
 from policies.document import InputError
 from policies.pods.projection import extract
 from policies.pods.view import PodError
-from policies.replay.decision import of_judgement
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 

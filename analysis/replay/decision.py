@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from analysis.effective.admission_preview import Judgement
-from policies.replay import effects
-from policies.replay.effects import Effect
+from analysis.replay import effects
+from analysis.replay.effects import Effect
 from policies.verdict import Verdict, Would
 
 

@@ -12,11 +12,11 @@ from analysis.audit.ledger import AuditedPod
 from analysis.audit.outcomes import Finding
 from analysis.audit.outcomes import Outcome as Audited
 from analysis.audit.stored_report import stored_report
-from policies.replay import effects
-from policies.replay.difference import TURNS, Difference, Side, Turn
-from policies.replay.effects import Effect
-from policies.replay.stakes import Stake
-from policies.replay.tally import Outcome
+from analysis.replay import effects
+from analysis.replay.difference import TURNS, Difference, Side, Turn
+from analysis.replay.effects import Effect
+from analysis.replay.stakes import Stake
+from analysis.replay.tally import Outcome
 
 NEW: dict[Finding, Turn] = {
     "no-longer-fits": "newly-denied",

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from policies.replay import effects
-from policies.replay.decision import Decision, Reason, WouldBe, does_something
+from analysis.replay import effects
+from analysis.replay.decision import Decision, Reason, WouldBe, does_something
 from policies.values.untyped import maps_in, text_of
 
 LEFT_OUT = "left"

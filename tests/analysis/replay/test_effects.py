@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from random import Random
 
+from analysis.replay import effects
+from analysis.replay.effects import Effect
 from policies.engine import evaluate
 from policies.patch.json_tree import apply_patch
-from policies.replay import effects
-from policies.replay.effects import Effect
 from tests.support.counts import count
 from tests.support.generators.random_pods import request
 from tests.support.generators.random_worlds import world

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from analysis.effective import admission_preview
+from analysis.replay.decision import Decision, Reason, WouldBe, of_judgement
+from analysis.replay.difference import Side, difference
+from analysis.replay.effects import Effect
 from cli.replaying.creations import Creation, creation
 from policies.pods.view import Pod
-from policies.replay.decision import Decision, Reason, WouldBe, of_judgement
-from policies.replay.difference import Side, difference
-from policies.replay.effects import Effect
 from policies.rules.requests_match_limits import undecodable
 from tests.cli.replaying.events import decided, event
 from tests.support.counts import count

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from policies.replay.decision import Decision, Reason, WouldBe
-from policies.replay.effects import Effect
+from analysis.replay.decision import Decision, Reason, WouldBe
+from analysis.replay.effects import Effect
 
 Turn = Literal["newly-denied", "newly-admitted", "other-reasons", "other-edits", "other-would"]
 """A pod that was admitted is denied; one that was denied is admitted; it is denied for other reasons; it is

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from policies.replay.difference import TURNS, Difference, Turn
-from policies.replay.stakes import NOTHING, Stake
+from analysis.replay.difference import TURNS, Difference, Turn
+from analysis.replay.stakes import NOTHING, Stake
 
 MOST_LINES = 10_000
 """Namespaces, policies, and groups of pods that are listed: ten times as many as anybody reads. The pods of others are

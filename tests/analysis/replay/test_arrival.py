@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.replay.arrival import as_met
+from analysis.replay.arrival import as_met
 
 Raw = dict[str, Any]
 DEFAULTED = [

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from analysis.replay import effects
 from policies.patch.json_tree import apply_patch
 from policies.pods.projection import ORDINARY
 from policies.pods.view import Raw
-from policies.replay import effects
 from policies.values.untyped import map_at, maps_in
 
 _SECONDS = 300
