@@ -9,7 +9,7 @@ from typing import Any
 from cli import VERSION
 from cli.options import add_snapshot_options, names, sources_from
 from cli.output import stderr
-from webhook.server.limits import BOUNDS, Limits, flag
+from server.limits import BOUNDS, Limits, flag
 from webhook.settings import DEFAULT_HEALTH, DEFAULT_LEASE, DEFAULT_LISTEN, DEFAULT_SECRET, DEFAULT_WATCH
 
 CERTIFICATE_LIVES = {

@@ -36,10 +36,10 @@ from console.server.app import application
 from console.server.rendering import environment
 from console.settings import Settings, settings
 from policies.document import InputError
+from server.listener import StartError, listen
 from webhook import memory
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
 from webhook.reload.sources import Sources, SourcesError
-from webhook.server.listener import StartError, listen
 from webhook.settings import SettingsError, url
 from webhook.telemetry import log
 

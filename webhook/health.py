@@ -22,11 +22,11 @@ from starlette.routing import Route
 
 from policies.offers.constraints import Compiled
 from policies.state.objects import id_of
+from server.answers import TOO_LONG
+from server.http import JSON, Answer, start, text_answer
+from server.limits import NO_PAGE_READS
+from server.routes import response_of, starlette
 from webhook.reload.condition import Condition
-from webhook.server.answers import TOO_LONG
-from webhook.server.http import JSON, Answer, start, text_answer
-from webhook.server.limits import NO_PAGE_READS
-from webhook.server.routes import response_of, starlette
 from webhook.telemetry import device_modes
 from webhook.telemetry.watch_metrics import Watching
 

@@ -23,6 +23,9 @@ from certs.serving import read_callers
 from cluster.background import background
 from cluster.client.errors import AccessError
 from policies.state.snapshot import Snapshot
+from server.limits import GOODBYE, HEALTH_CONNECTIONS
+from server.listener import StartError, listen, make_room
+from server.server import Server
 from webhook import health, memory
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
@@ -31,9 +34,6 @@ from webhook.reload.condition import Condition, FilesCollector
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
 from webhook.reload.shared_certificate import CaCollector, SharedCertificate
 from webhook.reload.sources import SourcesError
-from webhook.server.limits import GOODBYE, HEALTH_CONNECTIONS
-from webhook.server.listener import StartError, listen, make_room
-from webhook.server.server import Server
 from webhook.settings import Settings, url
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Metrics

@@ -13,9 +13,9 @@ from typing import TypedDict
 
 from certs.rotation import Lives
 from policies.values import duration
+from server.limits import BOUNDS, Limits, read
 from webhook.reload.shared_certificate import CertificateSecret
 from webhook.reload.sources import ClusterSource, Sources
-from webhook.server.limits import BOUNDS, Limits, read
 
 DEFAULT_LISTEN = "127.0.0.1:8443"
 DEFAULT_HEALTH = "127.0.0.1:8080"

@@ -18,11 +18,11 @@ import uvicorn
 
 import webhook.serve
 from cli.main import main
-from webhook.server.limits import Limits
+from server.limits import Limits
 
 
 class Stock(uvicorn.Server):
-    """In place of ``webhook.server.server.Server``."""
+    """In place of ``server.server.Server``."""
 
     def __init__(self, app: Any, context: ssl.SSLContext | None, limits: Limits, *_: object, **__: object) -> None:
         factory = None if context is None else lambda _config, _default: context

@@ -7,7 +7,7 @@ from typing import Any
 
 import webhook.serve
 from cli.main import main
-from webhook.server.server import Server
+from server.server import Server
 
 
 def plain(app: Any, context: object, *rest: Any, **more: Any) -> Server:

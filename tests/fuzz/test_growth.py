@@ -13,13 +13,13 @@ from random import Random
 import pytest
 
 from policies.request import Phase
+from server.limits import Limits
 from tests.fuzz import donors, oracle
 from tests.fuzz.worlds import fresh
 from tests.policies.test_scaling import SHAPES
 from tests.support.counts import PROVE
 from webhook.admission import handlers
 from webhook.admission.review import ReviewError
-from webhook.server.limits import Limits
 from webhook.telemetry import log
 
 MOST = 3_000

@@ -17,15 +17,15 @@ from typing import NamedTuple, Protocol
 from starlette.applications import Starlette
 
 from policies.state.snapshot import Snapshot
+from server.http import JSON, Answer, Call, Denial, Later, come_back, start, text_answer
+from server.limits import UID_BYTES, Limits
+from server.load_shedding import LoadShedding
+from server.routes import CallRoute, starlette
 from webhook.admission import handlers, unread_reviews
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
 from webhook.admission.parking import NotYet, Parking
 from webhook.admission.review import ReviewError
-from webhook.server.http import JSON, Answer, Call, Denial, Later, come_back, start, text_answer
-from webhook.server.limits import UID_BYTES, Limits
-from webhook.server.load_shedding import LoadShedding
-from webhook.server.routes import CallRoute, starlette
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Metrics
 

@@ -14,6 +14,7 @@ from policies.pods.view import PodError, Raw
 from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Verdict
+from server.limits import UID_BYTES
 from webhook.admission import claim_review, decision_cache, review, unread_reviews, workload_advice
 from webhook.admission.claim_review import ClaimReview
 from webhook.admission.decision_cache import Decisions, StoredDecision
@@ -21,7 +22,6 @@ from webhook.admission.decoding import MOST_READ, TooLong, encoded
 from webhook.admission.parking import NotYet
 from webhook.admission.queues import workload_review
 from webhook.admission.review import Review, Unreadable
-from webhook.server.limits import UID_BYTES
 from webhook.telemetry import log, log_fields
 from webhook.telemetry.metrics import Metrics
 from webhook.telemetry.policy_metrics import of_claim

@@ -15,10 +15,10 @@ from starlette.routing import Route
 
 from analysis.audit.outcomes import FINDINGS
 from analysis.audit.waiting import WAITS
+from server.http import Answer, start, text_answer
+from server.routes import response_of, starlette
 from webhook.audit.auditor import Auditor
 from webhook.health import ALIVE, NOT_ALLOWED, READY, Check
-from webhook.server.http import Answer, start, text_answer
-from webhook.server.routes import response_of, starlette
 from webhook.telemetry.exposition import exposition
 from webhook.telemetry.watch_metrics import WatchCollector
 

@@ -13,15 +13,15 @@ from cluster.client.api_client import Access, Client
 from cluster.client.errors import AccessError
 from documents.prices import read_prices
 from policies.document import InputError
+from server.limits import GOODBYE, HEALTH_CONNECTIONS, Limits
+from server.listener import StartError, listen
+from server.server import Server
 from webhook import health
 from webhook.audit import pages
 from webhook.audit.auditor import Auditor
 from webhook.audit.settings import AuditSettings
 from webhook.process import Background, bound, cannot_start, logging, on_signals
 from webhook.reload.sources import SourcesError, of_a_cluster, options
-from webhook.server.limits import GOODBYE, HEALTH_CONNECTIONS, Limits
-from webhook.server.listener import StartError, listen
-from webhook.server.server import Server
 from webhook.telemetry import log
 
 

@@ -20,8 +20,8 @@ from certs.following import FollowedFiles, SelfSigned
 from console.port import connection
 from console.port.certificate import Certificate
 from console.port.server import Server
+from server.listener import listen
 from tests.testcluster.calls import PATIENCE
-from webhook.server.listener import listen
 
 GET = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

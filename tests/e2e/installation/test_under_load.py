@@ -1,8 +1,8 @@
 """Berth under load while its replicas are rolled, drained, killed, rotated and overrun: judged by the API server's answers alone.
 
 ``make test`` has a rollout and a rollback on real kubelets under load (``test_installing``); drains, kills, rotations and overruns as
-processes: ``tests/webhook/server/test_drain.py``, ``tests/e2e/webhooks/test_dead.py``, ``tests/e2e/certificates``,
-``tests/webhook/server/test_load_shedding.py``; and memory that stays: ``tests/fuzz/test_wire.py``.
+processes: ``tests/server/test_drain.py``, ``tests/e2e/webhooks/test_dead.py``, ``tests/e2e/certificates``,
+``tests/server/test_load_shedding.py``; and memory that stays: ``tests/fuzz/test_wire.py``.
 """
 
 from __future__ import annotations

@@ -21,12 +21,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from certs.authority import issue, make_ca
+from server.http import Answer, Application, Call
+from server.limits import Limits
+from server.listener import listen
+from server.routes import direct, response_of, starlette
+from server.server import Server
 from tests.testcluster.calls import PATIENCE
-from webhook.server.http import Answer, Application, Call
-from webhook.server.limits import Limits
-from webhook.server.listener import listen
-from webhook.server.routes import direct, response_of, starlette
-from webhook.server.server import Server
 
 T = TypeVar("T")
 JSON = {"content-type": "application/json"}

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from server import limits
 from tests.support.calls.server_process import ROOT, Running, logged, running, until
 from tests.support.calls.webhook_client import NAMES
-from webhook.server import limits
 
 
 @contextmanager

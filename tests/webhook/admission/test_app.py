@@ -10,13 +10,13 @@ from time import monotonic
 import pytest
 
 from policies.state.snapshot import Snapshot
+from server.answers import TOO_MANY
+from server.http import Call, Denial
+from server.limits import Limits
+from server.requests import NO_ROOM
 from tests.support.calls.in_process import JSON, Received, answered, ask, ask_asgi
 from webhook.admission.app import LARGEST_REVIEW, App, Replica, starlette_of
 from webhook.reload.sources import Sources, load
-from webhook.server.answers import TOO_MANY
-from webhook.server.http import Call, Denial
-from webhook.server.limits import Limits
-from webhook.server.requests import NO_ROOM
 from webhook.telemetry.metrics import Metrics
 
 LIMIT = Limits().body

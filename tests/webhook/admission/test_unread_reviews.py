@@ -12,11 +12,11 @@ import orjson
 import pytest
 
 from policies.state.snapshot import Snapshot
+from server.limits import UID_BYTES
 from webhook.admission import handlers
 from webhook.admission.decoding import LARGEST_MENDED, MOST_MARKS
 from webhook.admission.unread_reviews import Head, head_of
 from webhook.reload.sources import Sources, load
-from webhook.server.limits import UID_BYTES
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Metrics
 

@@ -12,6 +12,7 @@ import pytest
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.trims import Raw
 from policies.state.updater import Update, Updater
+from server.limits import Limits
 from tests.support.cluster.collecting_store import until
 from webhook.admission.app import Replica
 from webhook.reload import batches as module
@@ -21,7 +22,6 @@ from webhook.reload.batches import Batches, Changes
 from webhook.reload.cluster_watcher import ClusterWatcher
 from webhook.reload.condition import Condition
 from webhook.reload.sources import ClusterSource, Sources, SourcesError, of_a_cluster, options
-from webhook.server.limits import Limits
 from webhook.telemetry.metrics import Metrics
 
 

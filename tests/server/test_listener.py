@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from server import places
+from server.http import Answer, Call, Denial, Later, text_answer
+from server.limits import Limits
+from server.listener import MORE_FILES, StartError, listen, make_room
+from server.places import OPEN, SHAKING, SILENT, Holder
+from server.server import Server
 from tests.support.calls.in_process import StandIn, exchange, port, run, tls_contexts
 from tests.support.calls.server_process import ROOT
-from webhook.server import places
-from webhook.server.http import Answer, Call, Denial, Later, text_answer
-from webhook.server.limits import Limits
-from webhook.server.listener import MORE_FILES, StartError, listen, make_room
-from webhook.server.places import OPEN, SHAKING, SILENT, Holder
-from webhook.server.server import Server
 
 
 def test_a_free_port_is_taken() -> None:
@@ -40,7 +40,7 @@ def test_a_port_in_use_names_the_flag(option: str) -> None:
 def test_room_is_made_where_the_system_allows_it() -> None:
     """The soft limit is raised as far as it goes, in a process of its own: connections that are turned away need files too."""
     code = (
-        "import resource as r; from webhook.server.listener import make_room; hard = r.getrlimit(r.RLIMIT_NOFILE)[1];"
+        "import resource as r; from server.listener import make_room; hard = r.getrlimit(r.RLIMIT_NOFILE)[1];"
         "r.setrlimit(r.RLIMIT_NOFILE, (256, hard)); make_room(500); print(r.getrlimit(r.RLIMIT_NOFILE)[0] == hard)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -15,10 +15,10 @@ import pytest
 
 from cli.main import main
 from policies.verdict import MODES
+from server.limits import Limits
 from tests.support.calls.server_process import JSON, LIBRARY, ROOT, Running, serving
 from tests.testcluster.calls import Answer, answer_of
 from webhook.admission.app import LARGEST_REVIEW
-from webhook.server.limits import Limits
 
 REVIEWS = sorted((ROOT / "tests" / "reviews").glob("*.json"))
 PODS = [path for path in REVIEWS if path.stem.startswith("pods-")]

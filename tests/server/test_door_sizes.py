@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
+from server.limits import Limits
 from tests.support.calls.process_usage import MIB, growth
 from tests.support.calls.raw_tls import Wire, dialled, post
 from tests.support.calls.server_process import LIBRARY, ROOT, Running, serving, until
 from tests.support.calls.webhook_client import NAMES, calling
 from tests.support.counts import count
 from tests.testcluster.calls import PATIENCE
-from webhook.server.limits import Limits
 
 REVIEW: dict[str, Any] = json.loads((ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_text())
 UPDATE: dict[str, Any] = json.loads((ROOT / "tests" / "reviews" / "pods-update-amd-bench.json").read_text())

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import pytest
 
+from server.limits import BOUNDS, Limits, flag, read
 from tests.support.calls.server_process import ROOT
-from webhook.server.limits import BOUNDS, Limits, flag, read
 
 
 def test_every_number_has_bounds_that_hold_its_default() -> None:

@@ -15,13 +15,13 @@ from time import monotonic
 import uvicorn
 from starlette.applications import Starlette
 
-from webhook.server.bodies import BodyMemory
-from webhook.server.http import Application
-from webhook.server.limits import NO_PAGE_READS, Limits
-from webhook.server.listener import Listener
-from webhook.server.places import Holder, Places
-from webhook.server.protocol import Protocol
-from webhook.server.routes import direct
+from server.bodies import BodyMemory
+from server.http import Application
+from server.limits import NO_PAGE_READS, Limits
+from server.listener import Listener
+from server.places import Holder, Places
+from server.protocol import Protocol
+from server.routes import direct
 from webhook.telemetry import log
 
 DIALLING = 1.0

@@ -12,12 +12,12 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
+from server.http import Answer, Call, Denial, Later, text_answer
+from server.limits import Limits
+from server.protocol import Protocol
+from server.server import Server
 from tests.support.calls.in_process import StandIn, port, read_answer, run, tls_contexts
 from tests.testcluster.calls import PATIENCE
-from webhook.server.http import Answer, Call, Denial, Later, text_answer
-from webhook.server.limits import Limits
-from webhook.server.protocol import Protocol
-from webhook.server.server import Server
 
 REQUEST = b"POST /%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 

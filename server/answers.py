@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import uvicorn
 
-from webhook.server.deadlines import Deadline
-from webhook.server.http import Answer, Call, come_back, text_answer
-from webhook.server.requests import Requests
-from webhook.server.routes import OK, cycle
+from server.deadlines import Deadline
+from server.http import Answer, Call, come_back, text_answer
+from server.requests import Requests
+from server.routes import OK, cycle
 
 if TYPE_CHECKING:
-    from webhook.server.server import Server
+    from server.server import Server
 
 TOO_MANY = come_back("too many connections")
 TOO_LONG = text_answer(413, "send no body", close=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+from server.deadlines import Deadline
 from tests.support.calls.in_process import run
-from webhook.server.deadlines import Deadline
 
 
 def test_a_deadline_is_missed_when_its_time_has_come() -> None:

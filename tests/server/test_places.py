@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from server import places
+from server.places import OPEN, Places
 from tests.support.calls.held_connections import make_room
 from tests.support.calls.raw_tls import HOST, Wire, context, post
 from tests.support.calls.server_process import ROOT, Running, serving
 from tests.support.calls.webhook_client import NAMES, calling
 from tests.support.counts import count
 from tests.testcluster.calls import PATIENCE
-from webhook.server import places
-from webhook.server.places import OPEN, Places
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 API_SERVER, STRANGER, OTHER = "10.0.0.1", "10.0.0.2", "10.0.0.3"

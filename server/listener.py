@@ -16,13 +16,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from webhook.server.limits import BOUNDS, GOODBYE, HEALTH_CONNECTIONS, TURNED_AWAY
-from webhook.server.places import SHAKING
-from webhook.server.protocol import Protocol
+from server.limits import BOUNDS, GOODBYE, HEALTH_CONNECTIONS, TURNED_AWAY
+from server.places import SHAKING
+from server.protocol import Protocol
 from webhook.telemetry import log
 
 if TYPE_CHECKING:
-    from webhook.server.server import Server
+    from server.server import Server
 
 BACKLOG = 2048
 """The listen backlog: the burst of a thousand-pod Job opens about as many connections at once."""

@@ -13,12 +13,12 @@ from functools import partial
 
 import pytest
 
+from server import load_shedding
+from server.http import Answer, Call, Denial, Later, text_answer
+from server.limits import Limits
+from server.load_shedding import LoadShedding
 from tests.support.calls.in_process import StandIn, port, read_answer, run
 from tests.testcluster.calls import PATIENCE
-from webhook.server import load_shedding
-from webhook.server.http import Answer, Call, Denial, Later, text_answer
-from webhook.server.limits import Limits
-from webhook.server.load_shedding import LoadShedding
 
 
 def test_a_loop_that_stands_still_is_behind_while_it_does(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

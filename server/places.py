@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from webhook.server.limits import TURNED_AWAY
+from server.limits import TURNED_AWAY
 
 SILENT, SHAKING, OPEN = range(3)
 """The stages of a connection that has had no answer of 200 yet: no byte has arrived, the handshake has begun,

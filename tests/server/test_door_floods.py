@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from server.limits import Limits
 from tests.support.calls.process_usage import MIB, growth, open_files
 from tests.support.calls.raw_tls import Wire, chunk, dialled, head, post
 from tests.support.calls.server_process import LIBRARY, ROOT, Running, serving, until
 from tests.support.counts import count
-from webhook.server.limits import Limits
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 CAP = Limits().body

@@ -15,10 +15,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from webhook.server.http import Answer, Application, Call
+from server.http import Answer, Application, Call
 
 if TYPE_CHECKING:
-    from webhook.server.answers import Answers
+    from server.answers import Answers
 
 OK = b"HTTP/1.1 200 "
 

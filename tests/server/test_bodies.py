@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.server.bodies import SMALL, BodyMemory, Pieces
+from server.bodies import SMALL, BodyMemory, Pieces
 
 
 @given(st.lists(st.integers(1, 3 * SMALL)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.server.http import Call, come_back, path_of, text_answer, unspoken
+from server.http import Call, come_back, path_of, text_answer, unspoken
 
 
 def test_an_answer_is_one_string_of_bytes() -> None:

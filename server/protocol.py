@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import httptools
 import uvicorn
 
-from webhook.server.answers import TOO_MANY, Answers, is_named
-from webhook.server.deadlines import TlsFlow
-from webhook.server.http import Call, come_back, text_answer
-from webhook.server.limits import CROWDED, GOODBYE
-from webhook.server.places import OPEN
+from server.answers import TOO_MANY, Answers, is_named
+from server.deadlines import TlsFlow
+from server.http import Call, come_back, text_answer
+from server.limits import CROWDED, GOODBYE
+from server.places import OPEN
 from webhook.telemetry import log
 
 if TYPE_CHECKING:
-    from webhook.server.server import Server
+    from server.server import Server
 
 PIECE = 16 * 2**10
 """Bytes that are parsed at a time: calls that follow in the same read wait as bytes, not as calls."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from webhook.server.bodies import Pieces
-from webhook.server.http import Answer, Application, Call, Denial, come_back, path_of, text_answer, unspoken
-from webhook.server.limits import UID_BYTES
+from server.bodies import Pieces
+from server.http import Answer, Application, Call, Denial, come_back, path_of, text_answer, unspoken
+from server.limits import UID_BYTES
 
 if TYPE_CHECKING:
-    from webhook.server.server import Server
+    from server.server import Server
 
 READ = {
     b"accept": False, b"content-encoding": False, b"content-length": False, b"content-type": False, b"host": False,

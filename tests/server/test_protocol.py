@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from server import requests
+from server.http import Answer, Call, Denial, Later, come_back, text_answer
+from server.limits import Limits
 from tests.support.calls.in_process import StandIn, exchange, port, read_answer, run
 from tests.support.calls.server_process import ROOT, Running, serving, until
 from tests.testcluster.calls import PATIENCE
-from webhook.server import requests
-from webhook.server.http import Answer, Call, Denial, Later, come_back, text_answer
-from webhook.server.limits import Limits
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 HEAD = b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REVIEW)

@@ -17,11 +17,11 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from server.limits import Limits
+from server.routes import starlette
+from server.server import Server
 from tests.support.calls.in_process import run, tls_contexts
 from tests.testcluster.calls import PATIENCE
-from webhook.server.limits import Limits
-from webhook.server.routes import starlette
-from webhook.server.server import Server
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
