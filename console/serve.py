@@ -37,11 +37,11 @@ from console.server.rendering import environment
 from console.settings import Settings, settings
 from policies.document import InputError
 from server.listener import StartError, listen
+from telemetry import log
 from webhook import memory
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
 from webhook.reload.sources import Sources, SourcesError
 from webhook.settings import SettingsError, url
-from webhook.telemetry import log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

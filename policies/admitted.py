@@ -1,5 +1,5 @@
 """What an admitted pod will hold: its devices by model, and what they cost an hour. Nothing is decided by it: it is counted
-(``webhook.telemetry.admitted_devices``)."""
+(``telemetry.admitted_devices``)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from server.limits import BOUNDS, GOODBYE, HEALTH_CONNECTIONS, TURNED_AWAY
 from server.places import SHAKING
 from server.protocol import Protocol
-from webhook.telemetry import log
+from telemetry import log
 
 if TYPE_CHECKING:
     from server.server import Server

@@ -6,7 +6,7 @@ import asyncio
 import math
 from time import monotonic
 
-from webhook.telemetry import log
+from telemetry import log
 
 TICK = 0.1
 """Seconds between two measurements. At most that much is added to the measured lateness."""

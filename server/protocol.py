@@ -15,7 +15,7 @@ from server.deadlines import TlsFlow
 from server.http import Call, come_back, text_answer
 from server.limits import CROWDED, GOODBYE
 from server.places import OPEN
-from webhook.telemetry import log
+from telemetry import log
 
 if TYPE_CHECKING:
     from server.server import Server

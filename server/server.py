@@ -22,7 +22,7 @@ from server.listener import Listener
 from server.places import Holder, Places
 from server.protocol import Protocol
 from server.routes import direct
-from webhook.telemetry import log
+from telemetry import log
 
 DIALLING = 1.0
 """Seconds that a connection without a call gets when the server stops: a caller connects to send one, and

@@ -15,6 +15,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from cli.terminal import screen
+from telemetry import log
 from tests.support import shared_tables
 from tests.support.counts import PROVE
 from tests.support.generators import same_examples
@@ -22,7 +23,6 @@ from tests.testcluster.controlplane import starting
 from tests.testcluster.fixtures import MISSED, cluster, new_namespace, pool
 from tests.testcluster.kubelets.fixtures import kubelets
 from tests.testcluster.programs import BUILDING
-from webhook.telemetry import log
 
 __all__ = ["cluster", "kubelets", "new_namespace"]
 """fixtures for everybody: one cluster a process, whichever folders its tests are of"""

@@ -26,9 +26,9 @@ from server.answers import TOO_LONG
 from server.http import JSON, Answer, start, text_answer
 from server.limits import NO_PAGE_READS
 from server.routes import response_of, starlette
+from telemetry import device_modes
+from telemetry.watch_metrics import Watching
 from webhook.reload.condition import Condition
-from webhook.telemetry import device_modes
-from webhook.telemetry.watch_metrics import Watching
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cluster.background import TASK
-from webhook.telemetry import log
-from webhook.telemetry.log_writer import LogWriter
+from telemetry import log
+from telemetry.log_writer import LogWriter
 
 BAD_INPUT = 2
 _SWITCH = 0.0005

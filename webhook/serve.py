@@ -26,6 +26,8 @@ from policies.state.snapshot import Snapshot
 from server.limits import GOODBYE, HEALTH_CONNECTIONS
 from server.listener import StartError, listen, make_room
 from server.server import Server
+from telemetry import log
+from telemetry.metrics import Metrics
 from webhook import health, memory
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
@@ -35,8 +37,6 @@ from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, e
 from webhook.reload.shared_certificate import CaCollector, SharedCertificate
 from webhook.reload.sources import SourcesError
 from webhook.settings import Settings, url
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 
 def run(settings: Settings) -> int:

@@ -15,8 +15,8 @@ from bench.in_process import engine
 from bench.load import bodies
 from bench.measuring.candidates import BERTH, LIBRARY, serving
 from bench.measuring.setting import Setting, middle
+from telemetry.metrics import Metrics
 from webhook.admission import handlers
-from webhook.telemetry.metrics import Metrics
 
 EVERY = 0.0005
 """seconds between samples: enough for ten thousand in five seconds, too few to slow what is sampled"""

@@ -15,12 +15,12 @@ from bench.measuring.candidates import LIBRARY
 from bench.measuring.setting import Setting
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
+from telemetry import log
+from telemetry.metrics import Metrics
 from tests.support import results_page
 from webhook.admission import handlers, review
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.reload.sources import Sources, load
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 CALLS = 200
 """of one round: a round takes some 20 ms, so that noise hits whole rounds"""

@@ -11,10 +11,10 @@ from bench.in_process.engine import library
 from bench.measuring.setting import Setting
 from policies.state.own_policies import MOST_OWN
 from policies.state.snapshot import Snapshot
+from telemetry.metrics import Metrics
 from tests.support import results_page
 from webhook.admission.app import ROUTES
 from webhook.admission.decision_cache import none_decided
-from webhook.telemetry.metrics import Metrics
 
 MOST_HELD_MS = 50.0
 SHOWN = 12

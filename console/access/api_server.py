@@ -10,7 +10,7 @@ from typing import Any
 from cluster.client.api_client import Client
 from cluster.client.errors import Unreachable
 from cluster.client.new_errors import NewErrors
-from webhook.telemetry import log
+from telemetry import log
 
 AT_ONCE = 32
 """Calls at a time: what one person may see in 60 namespaces is some 200, and more at once are no faster."""

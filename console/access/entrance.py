@@ -13,7 +13,7 @@ from console.access.returning import local
 from console.access.sign_in import COOKIE, LOGIN, LOGOUT, SignIn
 from console.server.forms import form
 from console.server.query import Query, QueryError
-from webhook.telemetry import log
+from telemetry import log
 
 MOST_FORM = 64 * 2**10
 """Bytes of the form: a token, each character of it encoded by three, and an address."""

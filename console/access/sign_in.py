@@ -20,7 +20,7 @@ from console.access.rights import Rights
 from console.access.sessions import Session, Sessions
 from console.world.scope import Kind, Scope
 from console.world.world import World
-from webhook.telemetry import log
+from telemetry import log
 
 COOKIE = "__Host-berth"
 """The prefix makes browsers take it only with Secure and Path=/ and without Domain, so that no other host can set it (RFC 6265bis)."""

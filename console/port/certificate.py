@@ -8,9 +8,9 @@ from certs.authority import CertificateError
 from certs.following import Source
 from certs.serving import LiveContext
 from cluster.client.new_errors import NewErrors
+from telemetry import log
 from webhook.reload.changed_files import beside
 from webhook.reload.file_watcher import every_second
-from webhook.telemetry import log
 
 
 class Certificate:

@@ -26,7 +26,7 @@ from console.server.rendering import STATIC, VERSION, environment
 from console.world.scope import NOTHING
 from console.world.view import View
 from console.world.world import World
-from webhook.telemetry import log
+from telemetry import log
 
 FIRST = 20.0
 """Seconds that the first page waits for the first reading of a cluster."""

@@ -23,7 +23,7 @@ from console.world.happenings import OF_BERTH, OF_PODS, REPORTS, newest
 from console.world.scope import Kind
 from console.world.world import Raw, World
 from policies.state.objects import Change, Key
-from webhook.telemetry import log
+from telemetry import log
 
 SHARE = 10
 """A reading that takes a second is begun at most every ten: lists of 10,000 pods are a load on an API server."""

@@ -19,7 +19,8 @@ GENERATED = ("client/api", "client/models", "aio/client/api", "aio/client/models
 """Of the Kubernetes client: a class for each kind and call, 72 of its 74 MB, loaded when they are first named. Berth calls with its own
 connections and takes only credentials from the client (cluster/client/access.py). The packages stay, so that importing them works."""
 ROOMS = (
-    "analysis", "catalog", "certs", "cli", "cluster", "console", "documents", "kube", "policies", "registration", "server", "webhook",
+    "analysis", "catalog", "certs", "cli", "cluster", "console", "documents", "kube", "policies", "registration", "server",
+    "telemetry", "webhook",
 )  # fmt: skip
 LOADED = """
 import importlib, pkgutil, sys

@@ -12,9 +12,9 @@ from bench.in_process import engine
 from bench.load import bodies
 from policies.pods.projection import extract
 from policies.state.snapshot import Snapshot
+from telemetry import log
+from telemetry.metrics import Metrics
 from webhook.admission import handlers
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 SAMPLE = 50
 

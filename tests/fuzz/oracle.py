@@ -25,14 +25,14 @@ from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
 from server.limits import UID_BYTES
+from telemetry import log
+from telemetry.metrics import ANSWERS, Metrics
 from tests.fuzz.trees import copied
 from tests.fuzz.worlds import snapshots
 from webhook.admission import handlers, review
 from webhook.admission.decoding import encoded
 from webhook.admission.review import WARNING_LENGTH, WARNINGS_TOTAL, ReviewError
 from webhook.admission.unread_reviews import head_of
-from webhook.telemetry import log
-from webhook.telemetry.metrics import ANSWERS, Metrics
 
 Raw = dict[str, Any]
 METRICS = Metrics("0")

@@ -14,13 +14,13 @@ import pytest
 
 from policies.request import Phase
 from server.limits import Limits
+from telemetry import log
 from tests.fuzz import donors, oracle
 from tests.fuzz.worlds import fresh
 from tests.policies.test_scaling import SHAPES
 from tests.support.counts import PROVE
 from webhook.admission import handlers
 from webhook.admission.review import ReviewError
-from webhook.telemetry import log
 
 MOST = 3_000
 """times the CPU of an everyday pod on the same machine, be it slow, or slowed by coverage. The dearest takes 850; what grows with a square

@@ -17,13 +17,13 @@ import pytest
 from cli.output import scan_output
 from policies import messages
 from policies.engine import evaluate
+from telemetry import policy_metrics
 from tests.oracles import __main__ as oracles
 from tests.oracles import inputs
 from tests.oracles.layers import Seen, data_of, rendered_data, values_in
 from tests.oracles.reviews import POD, _body, request_of
 from tests.support.counts import PROVE, only_in_prove
-from webhook.admission import handlers
-from webhook.telemetry import log_fields, policy_metrics
+from webhook.admission import handlers, log_fields
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 REVIEWS, SCAN = "reviews/recorded", "examples/scan_-o_text_--from_cluster.yaml"

@@ -12,6 +12,8 @@ import pytest
 from policies.modes.advertised import Advertised, Twice
 from policies.state.snapshot import Snapshot
 from server.limits import Limits
+from telemetry.metrics import Metrics
+from telemetry.watch_metrics import Watching
 from tests.cluster.certificates.test_keeper import Api
 from tests.support.calls.in_process import ask
 from webhook.admission.app import Replica
@@ -19,8 +21,6 @@ from webhook.health import checks, starlette_of
 from webhook.reload.condition import Condition
 from webhook.reload.shared_certificate import CertificateSecret, SharedCertificate
 from webhook.reload.sources import ClusterSource, Sources, load
-from webhook.telemetry.metrics import Metrics
-from webhook.telemetry.watch_metrics import Watching
 
 NOW = 1_800_000_000.0
 SNAPSHOT = load(Sources()).snapshot

@@ -21,13 +21,13 @@ from server.http import JSON, Answer, Call, Denial, Later, come_back, start, tex
 from server.limits import UID_BYTES, Limits
 from server.load_shedding import LoadShedding
 from server.routes import CallRoute, starlette
+from telemetry import log
+from telemetry.metrics import Metrics
 from webhook.admission import handlers, unread_reviews
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
 from webhook.admission.parking import NotYet, Parking
 from webhook.admission.review import ReviewError
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 LARGEST_REVIEW = 40 * 2**20
 """The most bytes of a review. A client may send the API server 3 MiB; an update's review contains the pod

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from policies.verdict import Verdict
-from webhook.telemetry.verdict_records import MOST_BYTES, denial_records, would_records
+from telemetry.verdict_records import MOST_BYTES, denial_records, would_records
 
 WOULD = "would"
 """Key of what each policy in Audit or Warn would have done: a JSON list of policy, mode, patch, denials,

@@ -21,10 +21,9 @@ from policies.pods.permissions import Caller, caller
 from policies.request import Phase, Request
 from policies.state.snapshot import LONGEST_NAMESPACE, Facts, Scope
 from policies.verdict import Verdict
-from webhook.admission import review
+from telemetry.policy_metrics import Tally, tally
+from webhook.admission import log_fields, review
 from webhook.admission.review import Review
-from webhook.telemetry import log_fields
-from webhook.telemetry.policy_metrics import Tally, tally
 
 _UNTIL_UID = orjson.dumps({"apiVersion": review.API_VERSION, "kind": review.KIND, "response": {"uid": ""}})[: -len('""}}')]
 _OVERHEAD = 1024

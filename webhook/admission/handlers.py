@@ -15,16 +15,16 @@ from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Verdict
 from server.limits import UID_BYTES
-from webhook.admission import claim_review, decision_cache, review, unread_reviews, workload_advice
+from telemetry import log
+from telemetry.metrics import Metrics
+from telemetry.policy_metrics import of_claim
+from webhook.admission import claim_review, decision_cache, log_fields, review, unread_reviews, workload_advice
 from webhook.admission.claim_review import ClaimReview
 from webhook.admission.decision_cache import Decisions, StoredDecision
 from webhook.admission.decoding import MOST_READ, TooLong, encoded
 from webhook.admission.parking import NotYet
 from webhook.admission.queues import workload_review
 from webhook.admission.review import Review, Unreadable
-from webhook.telemetry import log, log_fields
-from webhook.telemetry.metrics import Metrics
-from webhook.telemetry.policy_metrics import of_claim
 
 MOST_WRITTEN = 2**20
 """Bytes of a claim's patch: etcd takes objects of 1.5 MiB."""

@@ -35,14 +35,14 @@ from cluster.watch.reflector import Reflector
 from cluster.watch.store import Store
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
+from telemetry import log
+from telemetry.watch_metrics import Watching, Writes
 from webhook import memory
 from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.batches import AGAIN, Batches, pause
 from webhook.reload.changed_files import beside
 from webhook.reload.followed_kinds import denied, ended, knows_all_nodes, log_event, synced, watching
 from webhook.reload.sources import ClusterSource
-from webhook.telemetry import log
-from webhook.telemetry.watch_metrics import Watching, Writes
 
 SETTLES = 0.1
 """Seconds that a change waits for others: pods are bound and change in bursts."""

@@ -17,10 +17,10 @@ from analysis.audit.outcomes import FINDINGS
 from analysis.audit.waiting import WAITS
 from server.http import Answer, start, text_answer
 from server.routes import response_of, starlette
+from telemetry.exposition import exposition
+from telemetry.watch_metrics import WatchCollector
 from webhook.audit.auditor import Auditor
 from webhook.health import ALIVE, NOT_ALLOWED, READY, Check
-from webhook.telemetry.exposition import exposition
-from webhook.telemetry.watch_metrics import WatchCollector
 
 NOT_FOUND = text_answer(404, "not found; use /livez, /readyz or /metrics")
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from policies.offers.constraints import Compiled
 from policies.state.updater import Update
+from telemetry import device_modes, log
 from webhook.admission.decision_cache import none_decided
 from webhook.reload.condition import Condition
-from webhook.telemetry import device_modes, log
 
 AT_ONCE = 100
 """Policies that are released in one turn of the event loop: 0.1 ms."""

@@ -13,7 +13,7 @@ from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.trims import Raw
 from policies.state.objects import Key, id_of
 from policies.state.updater import Update
-from webhook.telemetry import log
+from telemetry import log
 
 FIRST = 0.05
 """Seconds before a batch that failed is applied again: doubled with each failure, up to AGAIN."""

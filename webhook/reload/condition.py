@@ -11,9 +11,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from policies.state.objects import Entry, Key
+from telemetry.watch_metrics import Watching, nothing
 from webhook.admission.app import Replica
 from webhook.reload.registration_check import Registered
-from webhook.telemetry.watch_metrics import Watching, nothing
 
 
 @dataclass(slots=True, kw_only=True)

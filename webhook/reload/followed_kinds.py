@@ -13,8 +13,8 @@ from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.reflector import Reflector
 from policies.facts import admission_queues
 from policies.state.objects import Entry, Key
-from webhook.telemetry import log
-from webhook.telemetry.watch_metrics import Watching
+from telemetry import log
+from telemetry.watch_metrics import Watching
 
 LOOK = 0.01
 """Seconds between two looks at what is not listed yet."""

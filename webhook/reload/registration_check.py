@@ -26,7 +26,7 @@ from policies.values.untyped import maps_in
 from registration.configurations import CLAIMS_CHOSEN, FIRST_NAME, MADE_OF, NAME, NAMES_CHOSEN, QUEUES_CHOSEN, made_of
 from registration.entries import CLAIMS, DEFAULT, Chosen
 from registration.match_conditions import PatternError
-from webhook.telemetry import log
+from telemetry import log
 
 if TYPE_CHECKING:
     from cluster.client.api_client import Client

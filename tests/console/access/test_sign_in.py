@@ -21,13 +21,13 @@ from console.screens import SCREENS
 from console.server.app import application
 from console.server.rendering import environment
 from console.world.fixed import Fixed
+from telemetry import log
 from tests.console.access.test_rights import Answers
 from tests.console.access.test_sessions import Clock
 from tests.support import virtual_time
 from tests.support.console.asked import Answered, answer
 from tests.support.console.worlds import world
 from tests.support.recorded import eks
-from webhook.telemetry import log
 
 GOOD = "good-token"
 

@@ -20,6 +20,7 @@ from console.server.app import application
 from console.server.forms import MOST_FORM
 from console.server.rendering import environment
 from console.world.fixed import Fixed
+from telemetry import log
 from tests.console.access.test_rights import Answers
 from tests.console.access.test_sign_in import GOOD, Known
 from tests.support.browser.axe import violations
@@ -31,7 +32,6 @@ from tests.support.console.asked import Somebody
 from tests.support.console.worlds import world
 from tests.support.counts import PROVE, only_in_prove
 from tests.support.recorded import eks
-from webhook.telemetry import log
 
 POD = """apiVersion: v1
 kind: Pod

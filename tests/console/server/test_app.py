@@ -21,12 +21,12 @@ from console.server.query import MOST_FIELDS
 from console.server.rendering import STATIC, VERSION
 from console.world.fixed import Fixed
 from console.world.world import World
+from telemetry import log
 from tests.support.browser.served import listening
 from tests.support.console.asked import Answered, Somebody, answer, asked
 from tests.support.console.worlds import world
 from tests.support.recorded import eks
 from tests.testcluster.calls import PATIENCE
-from webhook.telemetry import log
 
 HTMX = "22283ef68cb7545914f0a88a1bdedc7256a703d1d580c1d255217d0a50d31313"
 """SHA-256 of dist/htmx.min.js of htmx.org 2.0.8."""

@@ -16,17 +16,16 @@ from policies.messages import SHARED, TABLE
 from policies.pods.view import PodError
 from policies.request import Phase, Request
 from policies.verdict import MODES, Remark, Verdict, Violation
+from telemetry.policy_metrics import tally
 from tests.support.cases import golden
 from tests.support.cases.reviews import review_of
 from tests.support.generators import random_pods
 from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.random_worlds import World
 from tests.support.generators.strategies import case_of
-from webhook.admission import warnings, workload_advice
+from webhook.admission import log_fields, warnings, workload_advice
 from webhook.admission.review import Review, ReviewError, answer
 from webhook.admission.workload_advice import Advised
-from webhook.telemetry import log_fields
-from webhook.telemetry.policy_metrics import tally
 
 WORLDS = 40
 REVIEWS = 4

@@ -32,14 +32,14 @@ from policies.state.updater import Options, Updater
 from registration.entries import Chosen, Entry, entries, labelling
 from server.http import Answer, Call
 from server.limits import Limits
+from telemetry import log
+from telemetry.metrics import Metrics
 from tests.support.calls.webhook_dispatch import AdmissionRequest, Dispatch, judge
 from tests.support.generators.random_worlds import catalog
 from webhook.admission import app as application
 from webhook.admission.app import App, Replica
 from webhook.admission.decision_cache import none_decided
 from webhook.admission.parking import Parking
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 Raw = dict[str, Any]
 RETRIES = 10

@@ -16,14 +16,14 @@ from policies.modes.advertised import Advertised
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Verdict
+from telemetry.device_modes import DeviceModes
+from telemetry.metrics import ANSWERS, Metrics
+from telemetry.watch_metrics import WatchCollector, Watching, Writes
 from webhook.admission.review import from_document
 from webhook.reload.condition import FilesCollector
 from webhook.reload.registration_check import Registered, RegisteredCollector
 from webhook.reload.shared_certificate import CaCollector
 from webhook.reload.sources import Sources, load
-from webhook.telemetry.device_modes import DeviceModes
-from webhook.telemetry.metrics import ANSWERS, Metrics
-from webhook.telemetry.watch_metrics import WatchCollector, Watching, Writes
 
 ROOT = Path(__file__).parent.parent.parent.parent
 REVIEWS = ROOT / "tests" / "reviews"

@@ -14,12 +14,12 @@ from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.rules import RULES
 from policies.verdict import Remark, Verdict, Violation
+from telemetry.policy_metrics import NO_POLICY, outcomes
 from tests.support.cases.golden import Case, DecidedCase
 from tests.support.cases.reviews import job_review, ray_review
 from webhook.admission import workload_advice
 from webhook.admission.review import WARNING_LENGTH
 from webhook.admission.warnings import warned
-from webhook.telemetry.policy_metrics import NO_POLICY, outcomes
 
 AUTHOR_READS = 200
 """characters in which code, fact and fix must stand: what a Job's event or a narrow terminal shows"""

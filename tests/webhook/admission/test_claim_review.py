@@ -14,14 +14,14 @@ from policies.facts.device_requests import Choice, DeviceClass
 from policies.patch.json_tree import apply_patch
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
+from telemetry import log
+from telemetry.metrics import Metrics
 from tests.support import snapshots
 from tests.support.cases.golden import catalog_with, policies_of
 from tests.support.generators.written_claims import claim, exactly, first_of, review_of
 from webhook.admission import claim_review, handlers
 from webhook.admission.decoding import MOST_READ
 from webhook.admission.review import ReviewError
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 Raw = dict[str, Any]
 ACCESS = {"operator": "Exists"}

@@ -12,12 +12,12 @@ import orjson
 import pytest
 
 from policies.state.snapshot import Snapshot
+from telemetry import log
+from telemetry.metrics import Metrics
 from webhook.admission import handlers
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.review import WARNING_LENGTH, WARNINGS_TOTAL
 from webhook.reload.sources import Sources, SourcesError, load
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parents[3]
 URL = "https://berth.example.com"

@@ -22,6 +22,8 @@ from policies.pods.projection import extract
 from policies.request import Phase, Request
 from policies.state.snapshot import Snapshot
 from policies.verdict import MODES
+from telemetry import log
+from telemetry.metrics import Metrics
 from tests.support.counts import count
 from tests.support.generators.strategies import case_of
 from webhook.admission import decision_cache, handlers, review
@@ -29,8 +31,6 @@ from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.decoding import encoded
 from webhook.admission.review import ReviewError
 from webhook.reload.sources import Sources, load
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parent.parent.parent.parent
 BODY = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()

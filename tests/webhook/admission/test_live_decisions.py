@@ -14,6 +14,8 @@ from policies.request import Phase, Request
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
+from telemetry import log
+from telemetry.metrics import Metrics
 from tests.support.generators import random_changes, random_worlds
 from tests.support.generators.random_changes import Changing
 from tests.support.generators.random_cluster import NAMESPACES
@@ -22,8 +24,6 @@ from webhook.admission import handlers, review
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.parking import NotYet
 from webhook.admission.review import ReviewError
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 METRICS = Metrics("test")
 Line = dict[str, Any]

@@ -13,12 +13,12 @@ import pytest
 
 from policies.state.snapshot import Snapshot
 from server.limits import UID_BYTES
+from telemetry import log
+from telemetry.metrics import Metrics
 from webhook.admission import handlers
 from webhook.admission.decoding import LARGEST_MENDED, MOST_MARKS
 from webhook.admission.unread_reviews import Head, head_of
 from webhook.reload.sources import Sources, load
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parent.parent.parent
 BODY = (ROOT / "reviews" / "pods-create-train-llama.json").read_bytes()

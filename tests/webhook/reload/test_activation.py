@@ -12,11 +12,11 @@ from policies.state.objects import Change, Key
 from policies.state.updater import Options, Update, Updater
 from policies.verdict import Holding
 from server.limits import Limits
+from telemetry.metrics import Metrics
 from tests.support.cases.golden import catalog_with
 from webhook.admission.app import Replica
 from webhook.reload import activation
 from webhook.reload.condition import Condition
-from webhook.telemetry.metrics import Metrics
 
 POLICY: dict[Key, Change] = {("ClusterGPUPolicy", "", "one"): {"metadata": {"name": "one"}, "spec": {"mode": "Enforce"}}}
 OWN: dict[Key, Change] = {("GPUPolicy", "ml", "own"): {"metadata": {"name": "own"}, "spec": {"mode": "Enforce"}}}

@@ -12,6 +12,8 @@ import pytest
 from documents import files
 from documents.files import Stamp, stamp
 from server.limits import Limits
+from telemetry import log
+from telemetry.metrics import Metrics
 from tests.testcluster.calls import PATIENCE
 from tests.webhook.reload.test_changed_files import put
 from webhook.admission.app import Replica
@@ -20,8 +22,6 @@ from webhook.reload import changed_files
 from webhook.reload.condition import Condition, FilesCollector
 from webhook.reload.file_watcher import PolicyFileWatcher
 from webhook.reload.sources import Loader, Sources
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 
 def state(condition: Condition) -> tuple[float, bool]:

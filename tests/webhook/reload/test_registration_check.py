@@ -15,10 +15,10 @@ from policies.policy import PolicySet
 from policies.state.snapshot import Snapshot
 from registration.configurations import Service, manifests
 from registration.entries import Chosen
+from telemetry import log
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
 from webhook.reload.registration_check import COVER, FIRST_PATH, PATHS, Registered, RegisteredCollector, RegistrationCheck
-from webhook.telemetry import log
 
 Raw = dict[str, Any]
 NODE = {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"acme.example/gpu": "1", "nvidia.com/gpu": "8"}}}

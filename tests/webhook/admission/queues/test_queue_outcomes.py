@@ -11,12 +11,12 @@ import pytest
 
 from policies.patch.json_tree import apply_patch
 from policies.state.snapshot import Snapshot
+from telemetry import log
+from telemetry.metrics import Metrics
 from tests.support import snapshots
 from tests.support.cases import golden
 from tests.webhook.admission.queues.test_workload_review import GIVES, JOB, LABEL, REQUIRES, denied, job, review, template
 from webhook.admission import handlers
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics
 
 Raw = dict[str, Any]
 PREFERRED, APPLIED = "kueue.x-k8s.io/podset-preferred-topology", "berth.dev/applied"

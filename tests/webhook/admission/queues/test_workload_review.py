@@ -10,11 +10,11 @@ import pytest
 
 from policies.facts.cluster_facts import ClusterFacts, Entry
 from policies.state.snapshot import Snapshot
+from telemetry.metrics import Metrics
 from tests.support import snapshots
 from tests.support.cases import golden
 from webhook.admission import handlers
 from webhook.admission.decision_cache import none_decided
-from webhook.telemetry.metrics import Metrics
 
 Raw = dict[str, Any]
 CATALOG = golden.catalog_with()

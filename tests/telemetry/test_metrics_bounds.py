@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from policies.engine import evaluate
 from policies.verdict import MODES, Would
+from telemetry.metrics import ANSWERS, BUCKETS, Metrics
+from telemetry.policy_metrics import MOST_OF_ONE, MOST_OF_TENANTS, MOST_POLICY_SERIES, OTHER
 from tests.support.calls.counted_metrics import NOW, OUTCOMES, REVIEWS, edited, library, new, series, value, with_policies
 from tests.support.counts import count
 from webhook.admission.review import from_document
-from webhook.telemetry.metrics import ANSWERS, BUCKETS, Metrics
-from webhook.telemetry.policy_metrics import MOST_OF_ONE, MOST_OF_TENANTS, MOST_POLICY_SERIES, OTHER
 
 
 def test_series_of_a_policy_go_with_it() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from telemetry.metrics import Metrics
 from tests.support import go_tools
 from tests.support.calls.counted_metrics import ROOT, families, lively
 from tests.testcluster.calls import PATIENCE
-from webhook.telemetry.metrics import Metrics
 
 DOCUMENTATION = ROOT / "docs" / "metrics.md"
 

@@ -9,8 +9,8 @@ import pytest
 
 from policies.engine import evaluate
 from policies.verdict import Edit, Verdict
+from telemetry.policy_metrics import NO_POLICY, REMARKS, Outcome, outcomes
 from tests.support.cases import golden
-from webhook.telemetry.policy_metrics import NO_POLICY, REMARKS, Outcome, outcomes
 
 DOCS = Path(__file__).parent.parent.parent.parent / "docs"
 

@@ -12,9 +12,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 
 from policies.request import Phase
 from policies.verdict import Verdict
+from telemetry.metrics import ANSWERS, CUTS, Metrics
 from tests.support import worded
 from tests.support.calls.counted_metrics import NOW, OUTCOMES, families, judged, library, lively, new, series, value, with_policies
-from webhook.telemetry.metrics import ANSWERS, CUTS, Metrics
 
 # --- calls -------------------------------------------------------------------------------------------------------------
 

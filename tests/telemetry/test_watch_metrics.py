@@ -5,8 +5,8 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from telemetry.watch_metrics import WatchCollector, Watching, Writes
 from tests.support.calls.counted_metrics import FOLLOWED
-from webhook.telemetry.watch_metrics import WatchCollector, Watching, Writes
 
 
 def samples(*watching: Watching, writes: Writes = Writes()) -> dict[tuple[str, str], float]:  # noqa: B008 - immutable

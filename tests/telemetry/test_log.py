@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.telemetry import log
+from telemetry import log
 
 
 def written(**fields: object) -> str:

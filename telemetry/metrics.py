@@ -26,9 +26,9 @@ from prometheus_client.registry import Collector
 
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MODES, Verdict
-from webhook.telemetry.admitted_devices import AdmittedDevices
-from webhook.telemetry.exposition import exposition
-from webhook.telemetry.policy_metrics import REMARKS, OutcomeCounter, Tally, tally
+from telemetry.admitted_devices import AdmittedDevices
+from telemetry.exposition import exposition
+from telemetry.policy_metrics import REMARKS, OutcomeCounter, Tally, tally
 
 # Else each counter and histogram has a second series, for a feature of Prometheus that is off by default.
 disable_created_metrics()  # type: ignore[no-untyped-call]

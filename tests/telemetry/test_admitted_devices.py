@@ -8,11 +8,11 @@ from dataclasses import replace
 from policies.facts.cluster_facts import ClusterFacts
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Holding
+from telemetry.admitted_devices import MOST_NAMESPACES, MOST_OF_ONE, MOST_SERIES, OTHER, AdmittedDevices
+from telemetry.metrics import Metrics
 from tests.support.calls.counted_metrics import NOW, REVIEWS, library, value
 from webhook.admission import handlers
 from webhook.admission.decision_cache import none_decided
-from webhook.telemetry.admitted_devices import MOST_NAMESPACES, MOST_OF_ONE, MOST_SERIES, OTHER, AdmittedDevices
-from webhook.telemetry.metrics import Metrics
 
 USD, GPUS = "berth_admitted_usd_per_hour_total", "berth_admitted_gpus_total"
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from policies.verdict import Edit, Verdict, Would
+from telemetry.verdict_records import would_records
 from tests.support import worded
+from webhook.admission import log_fields
 from webhook.admission.audit_annotations import audit_annotations
+from webhook.admission.log_fields import decision, of_decision
 from webhook.admission.review import parse
-from webhook.telemetry import log_fields
-from webhook.telemetry.log_fields import decision, of_decision
-from webhook.telemetry.verdict_records import would_records
 
 REVIEW = parse((Path(__file__).parent.parent.parent / "reviews" / "pods-create-train-llama.json").read_bytes())
 EDIT = Edit(op="add", path=("spec", "tolerations", "-"), value={"key": "k"}, rule="tolerations", policies=("ClusterGPUPolicy/a",))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from policies.request import Phase
 from policies.verdict import Verdict
-from webhook.telemetry import log
-from webhook.telemetry.log import cut
-from webhook.telemetry.verdict_records import MOST_RECORDS, denial_records, remark_records, would_records
+from telemetry import log
+from telemetry.log import cut
+from telemetry.verdict_records import MOST_RECORDS, denial_records, remark_records, would_records
 
 if TYPE_CHECKING:
     from webhook.admission.claim_review import ClaimReview

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from policies.modes.advertised import Mode
 from policies.modes.wording import nobody_writes, offered_twice
 from policies.state.snapshot import Snapshot
-from webhook.telemetry import log
+from telemetry import log
 
 
 class DeviceModes(Collector):

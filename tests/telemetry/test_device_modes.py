@@ -14,10 +14,10 @@ from policies.facts.offered_devices import Offering, Stack
 from policies.modes.advertised import Advertised, Twice
 from policies.policy import PolicySet
 from policies.state.snapshot import Snapshot
+from telemetry import log
+from telemetry.device_modes import DeviceModes, sentences, tell
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
-from webhook.telemetry import log
-from webhook.telemetry.device_modes import DeviceModes, sentences, tell
 
 UNDISCOVERED = ClusterFacts(stacks={("GPUCluster", "c"): Stack(100, False)}, offerings={"n": Offering(gpus=True)})
 

@@ -17,9 +17,9 @@ from typing import IO
 import pytest
 import uvloop
 
+from telemetry.log_writer import WAITING, LogWriter
 from tests.support.calls.server_process import COMMAND, LIBRARY, ROOT, Running, running, until
 from tests.testcluster.calls import PATIENCE
-from webhook.telemetry.log_writer import WAITING, LogWriter
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 CALLS = 300
