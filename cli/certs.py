@@ -21,12 +21,12 @@ from certs.secret import from_data, is_ours
 from cli.given.from_cluster import default_kubeconfig
 from cli.options import add_cluster_options
 from cli.output import stderr
-from cli.terminal.printable import printable
 from cluster.certificates.registrations import Configuration, Registrations
 from cluster.certificates.secret_store import REQUEST, SecretStore
 from cluster.client.access import Access
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Failure, Rejected
+from documents.printable import printable
 from policies.document import InputError
 from registration.configurations import NAME
 from webhook.settings import DEFAULT_SECRET

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cli.output import yaml_writer
+from documents import yaml_writer
 from policies.objects.crd import NAMES, crd
 from policies.objects.definition import KINDS
 from policies.objects.field_types import Kind

@@ -19,7 +19,8 @@ from catalog.parse.reader import shown
 from certs.authority import CertificateError
 from certs.chain import Chain, parse_chain
 from cli.given import webhooks_scope as scope
-from cli.output import stderr, yaml_writer
+from cli.output import stderr
+from documents import yaml_writer
 from documents.files import read_catalog
 from policies.document import InputError
 from registration.configurations import Manifest, Service, Url, first, manifests

@@ -18,8 +18,8 @@ from cli import VERSION, crds, webhooks
 from cli.about import manual
 from cli.about.tree import commands
 from cli.given import webhooks_scope
-from cli.output import yaml_writer
 from cluster.survey.custom_workloads import resources
+from documents import yaml_writer
 from documents.files import read_catalog
 from policies.objects.reference import reference_markdown
 from registration import backstop

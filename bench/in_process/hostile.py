@@ -11,12 +11,12 @@ import orjson
 import yaml
 
 from bench.load.workloads import REVIEWS
+from documents.decoding import LARGEST_MENDED, MOST_MARKS, MOST_MENDED, MOST_READ
 from policies import work_budget
 from policies.patch.applied import APPLIED, digest
 from policies.policy import GROUP
 from policies.state.own_policies import MOST_OWN
 from server.limits import Limits
-from webhook.admission.decoding import LARGEST_MENDED, MOST_MARKS, MOST_MENDED, MOST_READ
 from webhook.admission.workload_advice import MOST_TEMPLATES
 
 NAMESPACE = "tenant"

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from cli import KUBERNETES, VERSION
-from cli.terminal.printable import json_text, printable
 from documents.files import SHIPPED_CATALOG, read_catalog
+from documents.printable import json_text, printable
 from policies.objects.definition import KINDS
 from policies.policy import API_VERSION
 

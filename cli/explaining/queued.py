@@ -10,7 +10,7 @@ from analysis.kueue.waiting import Standing
 from cli.explaining.explanation import Queued
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest
-from cli.terminal.printable import printable
+from documents.printable import printable
 from policies.pods.permissions import QUEUE_NAME
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at, text_of

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cli.output import yaml_writer
+from documents import yaml_writer
 from policies.patch.json_patch import pointer
 from policies.scheduling.blockers import Blocker
 from policies.verdict import Edit, dotted

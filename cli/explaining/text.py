@@ -11,8 +11,8 @@ from cli.explaining import fixes, queued, sentences
 from cli.explaining.explanation import Explanation, Remedy, Told, Where
 from cli.output import stderr
 from cli.output.columns import Styled
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen, Style
+from documents.printable import printable
 from policies.verdict import Violation, dotted
 
 MOST_PLACES = 6

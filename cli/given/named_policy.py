@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from catalog.nearest import hint
-from cli.terminal.printable import printable
+from documents.printable import printable
 from policies.document import InputError
 
 T = TypeVar("T")

@@ -27,9 +27,10 @@ from cli.options import (
     snapshot_from,
     sources_from,
 )
-from cli.output import effective_output, stderr, yaml_writer
+from cli.output import effective_output, stderr
 from cli.terminal import screen
-from cli.terminal.printable import json_text
+from documents import yaml_writer
+from documents.printable import json_text
 from policies.document import InputError
 from policies.state.objects import Entry
 from policies.state.snapshot import Snapshot

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from catalog import Catalog
-from cli.output import yaml_writer
+from documents import yaml_writer
 from documents.files import read_catalog
 from policies.document import InputError
 from policies.objects.parts import DNS_SUBDOMAIN

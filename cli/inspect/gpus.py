@@ -17,9 +17,9 @@ from catalog.nearest import hint
 from cli.output import stderr
 from cli.output.columns import table
 from cli.terminal import screen
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
 from documents.files import read_catalog
+from documents.printable import printable
 
 BAD_INPUT = 2
 NONE = "-"

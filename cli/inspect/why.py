@@ -139,7 +139,7 @@ def _fleet(asked: Asked, given: list[dict[str, Any]], snapshot: Snapshot) -> Fle
 
 def _fix(file: str, value: Any) -> None:
     """Write the object with the change. Raises InputError if there is none, or the file can't be written."""
-    from cli.output import yaml_writer
+    from documents import yaml_writer
 
     if value is None:
         raise InputError(file=file, message="was not written: there is no change to make")

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from cli.given.manifests import Manifest, Subject
 from cli.judging.patch_applier import apply_patch
+from documents.decoding import Unreadable
 from policies.pods.queue_systems import KUEUE
 from policies.rules.queues import keys
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
 from policies.workloads.in_queue import Raw, alone_in_kueue, in_kueue
 from policies.workloads.templates import workload_of
-from webhook.admission.decoding import Unreadable
 from webhook.admission.queues import workload_review
 from webhook.admission.queues.workload_review import WorkloadReview
 from webhook.admission.workload_advice import Advised

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen, Style
 from cli.terminal.widths import padded, width, wrapped
+from documents.printable import printable
 
 _GAP = "  "
 

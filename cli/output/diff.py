@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cli.output.yaml_writer import emit, open_list, open_map, scalar
-from cli.terminal.printable import printable
 from cli.terminal.screen import Screen, Style
+from documents.printable import printable
+from documents.yaml_writer import emit, open_list, open_map, scalar
 
 CONTEXT = 3
 """Lines shown around a change, as diff -u and git do."""

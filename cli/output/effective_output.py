@@ -10,10 +10,10 @@ from analysis.conditions.words import acting_instead
 from analysis.effective.effective import Effective, Layer, Standing
 from analysis.effective.effective_probe import Kind
 from analysis.effective.effective_rows import Row
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen, Style
 from cli.terminal.widths import padded, wrapped
 from cli.terminal.widths import width as columns
+from documents.printable import printable
 from policies.objects.wording import condition, place
 from policies.state.objects import Entry, id_of
 from policies.values import duration

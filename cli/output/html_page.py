@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from cli.terminal.printable import printable
+from documents.printable import printable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Of the page's own Content-Security-Policy: its one style sheet, and nothing else, so that no escape that was forgotten could run."""

@@ -9,12 +9,12 @@ from typing import Any, Protocol, TextIO
 
 from cli.given.manifests import REVIEWED
 from cli.judging.judge import Judged, Outcome
-from cli.output import yaml_writer
 from cli.output.diff import coloured, unified
 from cli.output.report import place
 from cli.terminal import screen
-from cli.terminal.printable import json_text
 from cli.terminal.screen import is_terminal
+from documents import yaml_writer
+from documents.printable import json_text
 from policies.document import Document
 from policies.patch.json_tree import set_at
 from webhook.admission.review import answer

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from cli.judging.judge import Judged, Outcome
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen, Style
+from documents.printable import printable
 from policies.document import Document, path_text
 from policies.messages import Place
 from policies.objects.wording import cut

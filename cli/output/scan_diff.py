@@ -8,8 +8,8 @@ from typing import Any
 from analysis.scan.finding import Hit
 from analysis.scan.remedies import Remedies
 from cli.output.diff import coloured, unified
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
+from documents.printable import printable
 from policies.patch.applied import APPLIED
 from policies.pods.view import Raw
 

@@ -11,8 +11,8 @@ from analysis.scan import wording
 from analysis.scan.finding import Finding, Obstacle, Reason
 from analysis.scan.report import NEEDS, Group, Report
 from cli.output.columns import table
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
+from documents.printable import printable
 
 MOST_SHOWN = 12
 """Findings of one kind that the text shows: a screen; JSON and HTML have all."""

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from cli.terminal import progress, screen
-from cli.terminal.printable import printable
+from documents.printable import printable
 from policies.document import InputError
 
 PLUGIN = "kubectl-berth"

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from analysis.scan.suggestions.written import Written, comment
-from cli.output import stderr, yaml_writer
-from cli.terminal.printable import printable
+from cli.output import stderr
+from documents import yaml_writer
+from documents.printable import printable
 from policies.document import InputError
 
 WIDTH = 118

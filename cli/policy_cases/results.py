@@ -10,8 +10,8 @@ from xml.etree import ElementTree as xml
 
 from cli.policy_cases.coverage import Coverage, Covered
 from cli.policy_cases.run import Run, Tested
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
+from documents.printable import printable
 from policies.document import InputError, path_text
 
 

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 from analysis.replay.tally import Group, Line
 from cli.replaying.text_output import WORDS, counted, name, ordered, sentence, side, stake, workload
 from cli.replaying.total import Total
-from cli.terminal.printable import printable
+from documents.printable import printable
 
 _LONGEST = 1000
 _SUITE = "berth replay"

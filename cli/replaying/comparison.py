@@ -15,6 +15,7 @@ from analysis.replay.tally import Outcome
 from catalog.prices import Prices
 from cli.output.diff import HEADER, unified
 from cli.replaying.creations import Creation, Passed
+from documents.decoding import MOST_READ, Unreadable, encoded
 from policies import work_budget
 from policies.lru import LruCache
 from policies.patch.applied import APPLIED
@@ -24,7 +25,6 @@ from policies.pods.view import PodError, Raw
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
 from webhook.admission import decision_cache
-from webhook.admission.decoding import MOST_READ, Unreadable, encoded
 
 _MOST_CACHED = 64 * 2**20
 """Bytes of decisions, in each process: some eight thousand pods that differ."""

@@ -12,9 +12,9 @@ from cli.given.named_policy import chosen, enforced_already
 from cli.given.whole_cluster import WholeCluster
 from cli.replaying.text_output import counted, groups_table, stake
 from cli.replaying.total import Total
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
 from documents.files import read_policies
+from documents.printable import printable
 from policies.facts.cluster_facts import ClusterFacts
 from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot

@@ -11,8 +11,8 @@ from analysis.replay.tally import Group, Line
 from cli.output.columns import Row, Styled, table
 from cli.output.diff import coloured
 from cli.replaying.total import Total
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen, Style
+from documents.printable import printable
 
 WORDS: dict[Turn, str] = {
     "newly-denied": "newly denied",

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from types import TracebackType
 from typing import Self, TypeVar
 
-from cli.terminal.printable import printable
 from cli.terminal.screen import columns, is_terminal
 from cli.terminal.widths import cut
+from documents.printable import printable
 
 T = TypeVar("T")
 AFTER = 1.0

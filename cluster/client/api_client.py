@@ -16,11 +16,11 @@ from urllib.parse import urlencode
 import aiohttp
 import orjson
 
-from cluster.client import json_depth
 from cluster.client.access import Access
 from cluster.client.errors import AccessError, Garbled, Rejected, Reply, TooLarge, Unreachable
 from cluster.client.line_stream import MOST, Lines
 from cluster.client.transport import Answer, Transport
+from documents import json_depth
 
 __all__ = ["Access", "AccessError", "Client", "Garbled", "Rejected", "Reply", "Unreachable"]
 TOKEN_AGAIN = 60.0

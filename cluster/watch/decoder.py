@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from cluster.client import json_depth
 from cluster.client.errors import Garbled, Rejected, Reply
 from cluster.watch.bounds import named, size_of, too_large
 from cluster.watch.kinds import PARTIAL, Watched
 from cluster.watch.trims import Raw
+from documents import json_depth
 from policies.values.untyped import map_at
 
 LIST_END = "k8s.io/initial-events-end"

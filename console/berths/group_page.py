@@ -8,7 +8,6 @@ from typing import Any
 
 from analysis.audit.ledger import AuditedPod
 from cli.explaining import sentences
-from cli.output import yaml_writer
 from console.berths.denials import words
 from console.berths.drawing import Drawing, drawing
 from console.berths.groups import Group, Line, groups
@@ -20,6 +19,7 @@ from console.berths.uses import State, Use
 from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.world.view import View
+from documents import yaml_writer
 from kube.taints import Taint
 from policies.scheduling.blockers import HARD
 from policies.scheduling.fleet import Fleet

@@ -13,13 +13,14 @@ from cli.explaining.explain import Explainer
 from cli.explaining.explanation import Explanation
 from cli.given.manifests import Manifest, Subject
 from cli.judging.judge import Outcome, judge
-from cli.output import report, yaml_writer
+from cli.output import report
 from cli.output.diff import HEADER, unified
 from console.job import verdict
 from console.job.changes import Line, changes
 from console.job.playground import Snapshots
 from console.job.verdict import Verdict
 from console.world.view import View
+from documents import yaml_writer
 from policies.document import path_text
 from policies.patch.json_tree import apply_patch
 from policies.verdict import Violation, Would

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cli.judging.judge import Judged, Outcome
 from cli.output.diff import marked_lines, spans
-from cli.output.yaml_writer import emit, open_list, open_map, scalar
+from documents.yaml_writer import emit, open_list, open_map, scalar
 from policies.patch.json_tree import value_at
 from policies.verdict import Edit, Path
 from policies.workloads import parts
@@ -75,7 +75,7 @@ def _touches(edit: Edit, inside: Path, after: Any, path: Path) -> bool:
 
 
 def paths(value: Any) -> Iterator[Path]:
-    """Yield where each line of a value stands in it, in the order of ``cli.output.yaml_writer.lines``."""
+    """Yield where each line of a value stands in it, in the order of ``documents.yaml_writer.lines``."""
     return _paths(" ", value, " ", ())
 
 

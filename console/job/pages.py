@@ -10,7 +10,6 @@ from analysis.audit.stored_pod import stored, widest
 from cli.explaining import fixes
 from cli.explaining.explain import as_written
 from cli.given.asked_cluster import Asked, made_of
-from cli.output import yaml_writer
 from console.job import listing, near, shown
 from console.job.answer import Answer, Teller
 from console.job.codes import code
@@ -20,6 +19,7 @@ from console.server.page import NotShown, Page, Visit
 from console.server.query import LONGEST_NAME
 from console.world.view import View
 from console.world.world import Raw
+from documents import yaml_writer
 from policies.document import InputError
 from policies.state.snapshot import LONGEST_NAMESPACE, Snapshot
 

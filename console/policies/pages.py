@@ -13,13 +13,13 @@ from analysis.conditions.words import acting_instead
 from analysis.effective.effective import Effective, effective
 from analysis.effective.effective_probe import Kind, known_as, workload_named
 from catalog.nearest import hint
-from cli.output import yaml_writer
 from cli.output.effective_output import reach
 from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.server.query import LONGEST_NAME, QueryError
 from console.world.derived import Derived
 from console.world.view import View
+from documents import yaml_writer
 from policies.lru import LruCache
 from policies.policy import API_VERSION
 from policies.state.objects import Entry, id_of

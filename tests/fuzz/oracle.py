@@ -16,7 +16,8 @@ from zlib import crc32
 import jsonpatch
 import orjson
 
-from cluster.client import json_depth
+from documents import json_depth
+from documents.decoding import encoded
 from policies import engine
 from policies.patch import applied_again
 from policies.pods.projection import extract
@@ -30,7 +31,6 @@ from telemetry.metrics import ANSWERS, Metrics
 from tests.fuzz.trees import copied
 from tests.fuzz.worlds import snapshots
 from webhook.admission import handlers, review
-from webhook.admission.decoding import encoded
 from webhook.admission.review import WARNING_LENGTH, WARNINGS_TOTAL, ReviewError
 from webhook.admission.unread_reviews import head_of
 

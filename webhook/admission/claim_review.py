@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from documents.decoding import MOST_READ
 from policies.claims import cel
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
@@ -21,7 +22,6 @@ from policies.verdict import Verdict
 from webhook.admission import review
 from webhook.admission import warnings as audience
 from webhook.admission.audit_annotations import audit_annotations
-from webhook.admission.decoding import MOST_READ
 from webhook.admission.review import Operation, ReviewError
 
 GROUP = "resource.k8s.io"

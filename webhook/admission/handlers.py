@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 
+from documents.decoding import MOST_READ, TooLong, encoded
 from policies import work_budget
 from policies.claims import judging, reapplied
 from policies.engine import evaluate
@@ -21,7 +22,6 @@ from telemetry.policy_metrics import of_claim
 from webhook.admission import claim_review, decision_cache, log_fields, review, unread_reviews, workload_advice
 from webhook.admission.claim_review import ClaimReview
 from webhook.admission.decision_cache import Decisions, StoredDecision
-from webhook.admission.decoding import MOST_READ, TooLong, encoded
 from webhook.admission.parking import NotYet
 from webhook.admission.queues import workload_review
 from webhook.admission.review import Review, Unreadable

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from documents.decoding import MOST_READ
 from policies.messages import Phrase, phrase
 from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
 from policies.pods.unlisted_accelerators import WORD
@@ -18,7 +19,6 @@ from policies.verdict import Remark
 from policies.work_budget import MOST
 from registration.match_conditions import PatternError, prefixes
 from webhook.admission.claim_review import GROUP
-from webhook.admission.decoding import MOST_READ
 from webhook.admission.review import printable, sent
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'

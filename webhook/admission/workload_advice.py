@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from analysis.effective import admission_preview
 from analysis.effective.admission_preview import Judgement
 from analysis.kueue import places
+from documents.decoding import MOST_READ, encoded
 from documents.yaml_reader import one_value
 from policies import work_budget
 from policies.document import Document, InputError, path_text
@@ -32,7 +33,6 @@ from policies.workloads.in_queue import alone_in_kueue
 from policies.workloads.parts import Parts
 from policies.workloads.pods import Around, Templated, describing, pods_of
 from webhook.admission import review, warnings
-from webhook.admission.decoding import MOST_READ, encoded
 from webhook.admission.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 
 MOST_TEXT = 2**14

@@ -14,8 +14,8 @@ from analysis.audit.outcomes import FINDINGS, Finding
 from analysis.audit.stored_pod import StoredPod
 from analysis.scan.exposure import Exposure
 from cli.output.columns import table
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
+from documents.printable import printable
 from policies.state.snapshot import Snapshot
 
 OF_FINDINGS = tuple(finding.replace("-", "_") for finding in FINDINGS)

@@ -17,8 +17,8 @@ from cli.given.reports import Reports
 from cli.output import html_page
 from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS, unformulated
 from cli.output.columns import Styled, table
-from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
+from documents.printable import printable
 from policies.values.untyped import map_at, maps_in, text_of
 
 COLUMNS = ("namespace", "policy", "mode", "pods_with_findings", "gpus", "usd_per_hour", *OF_FINDINGS, "at_least")

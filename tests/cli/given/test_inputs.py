@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.given.inputs import Inputs
-from cli.output.yaml_writer import text
+from documents.yaml_writer import text
 from policies.document import Document, InputError
 
 

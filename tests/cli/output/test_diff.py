@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.output import yaml_writer
 from cli.output.diff import coloured, marked_lines, unified
 from cli.terminal.screen import Screen
+from documents import yaml_writer
 from policies.patch.json_tree import set_at
 
 VALUES = st.recursive(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cli.policy_cases.case import DEFAULTS
 from cli.policy_cases.results import text
 from cli.policy_cases.run import Run, run
-from cli.terminal.printable import printable
+from documents.printable import printable
 from tests.cli.policy_cases.test_run import case, write
 
 ODD = "\x1b[31m\u202e<b>&\ud83d\x00=1"

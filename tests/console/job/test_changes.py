@@ -12,9 +12,9 @@ import pytest
 from cli.given.inputs import Inputs
 from cli.given.manifests import read
 from cli.judging.judge import judge
-from cli.output.yaml_writer import lines
 from console.job.changes import changes, paths
 from console.world.scope import ALL, EVERYTHING, Scope
+from documents.yaml_writer import lines
 from policies.document import Document
 from tests.support import snapshots
 from tests.support.cases.golden import catalog_with, policies_of

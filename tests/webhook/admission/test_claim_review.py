@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from documents.decoding import MOST_READ
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import Choice, DeviceClass
 from policies.patch.json_tree import apply_patch
@@ -20,7 +21,6 @@ from tests.support import snapshots
 from tests.support.cases.golden import catalog_with, policies_of
 from tests.support.generators.written_claims import claim, exactly, first_of, review_of
 from webhook.admission import claim_review, handlers
-from webhook.admission.decoding import MOST_READ
 from webhook.admission.review import ReviewError
 
 Raw = dict[str, Any]

@@ -15,6 +15,7 @@ import jsonpatch
 import orjson
 import pytest
 
+from documents.decoding import encoded
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts, Entry
 from policies.facts.device_requests import Choice
@@ -28,7 +29,6 @@ from tests.support.counts import count
 from tests.support.generators.strategies import case_of
 from webhook.admission import decision_cache, handlers, review
 from webhook.admission.decision_cache import Decisions, none_decided
-from webhook.admission.decoding import encoded
 from webhook.admission.review import ReviewError
 from webhook.reload.sources import Sources, load
 

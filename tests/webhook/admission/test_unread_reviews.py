@@ -11,12 +11,12 @@ from typing import Any
 import orjson
 import pytest
 
+from documents.decoding import LARGEST_MENDED, MOST_MARKS
 from policies.state.snapshot import Snapshot
 from server.limits import UID_BYTES
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
-from webhook.admission.decoding import LARGEST_MENDED, MOST_MARKS
 from webhook.admission.unread_reviews import Head, head_of
 from webhook.reload.sources import Sources, load
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.kueue import places
+from documents.decoding import Unreadable
 from policies.document import InputError
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.view import PodError, Raw
@@ -18,7 +19,6 @@ from policies.workloads.queues import queue_verdict, queued
 from policies.workloads.queues.queued import MOST_TEMPLATES, Made, TooLarge
 from webhook.admission import claim_review, review, warnings, workload_advice
 from webhook.admission.audit_annotations import audit_annotations
-from webhook.admission.decoding import Unreadable
 from webhook.admission.workload_advice import AROUND, Advised
 
 _UNREAD = (InputError, PodError, TooLarge)

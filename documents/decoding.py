@@ -11,7 +11,7 @@ import contextlib
 
 import orjson
 
-from cluster.client import json_depth
+from documents import json_depth
 from policies.pods.view import Raw
 
 MOST_READ = 64 * 2**10
@@ -61,7 +61,7 @@ def _marks(body: bytes) -> int:
 
 def load(body: bytes) -> object:
     """Return the JSON document in ``body``; parts that are nested too deep become null
-    (``cluster.client.json_depth``).
+    (``documents.json_depth``).
 
     Raises Unreadable.
     """

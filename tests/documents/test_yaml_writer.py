@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.output import yaml_writer
+from documents import yaml_writer
 from documents.yaml_reader import documents
 
 NOT_TEXT = [

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from cluster.client.json_depth import DEEPEST, loads
+from documents.json_depth import DEEPEST, loads
 
 
 def nested(levels: int, inside: str = "1") -> str:

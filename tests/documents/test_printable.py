@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.output import yaml_writer
-from cli.terminal.printable import json_text, printable
+from documents import yaml_writer
+from documents.printable import json_text, printable
 from documents.yaml_reader import documents
 
 ANY = st.text(st.characters())
