@@ -12,12 +12,12 @@ from cli.terminal.screen import PLAIN, Screen, Style
 from documents.printable import printable
 from policies.document import Document, path_text
 from policies.messages import Place
+from policies.messages import audience as warnings
 from policies.objects.wording import cut
 from policies.pods import unlisted_accelerators
 from policies.verdict import Verdict, Would, dotted
 from policies.workloads import parts
 from policies.workloads.held import Held
-from webhook.admission import warnings
 
 _LAY = "describe its pod templates in a file: --catalog FILE"
 _MOST_FLOW = 400

@@ -17,10 +17,10 @@ from documents.decoding import MOST_READ
 from policies.claims import cel
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
+from policies.messages import audience
 from policies.request import Phase
 from policies.verdict import Verdict
 from webhook.admission import review
-from webhook.admission import warnings as audience
 from webhook.admission.audit_annotations import audit_annotations
 from webhook.admission.review import Operation, ReviewError
 

@@ -19,10 +19,9 @@ from documents.decoding import ReviewError as ReviewError
 from documents.decoding import Unreadable as Unreadable
 from documents.decoding import load as load
 from policies.document import kind_of
-from policies.messages import console_link, phrase
+from policies.messages import audience, console_link, phrase
 from policies.request import Phase, Request
 from policies.verdict import Remark, Verdict, Violation
-from webhook.admission import warnings as audience
 from webhook.admission.audit_annotations import audit_annotations
 
 API_VERSION = "admission.k8s.io/v1"

@@ -21,6 +21,7 @@ from documents.decoding import MOST_READ, encoded
 from documents.yaml_reader import one_value
 from policies import work_budget
 from policies.document import Document, InputError, path_text
+from policies.messages import audience as warnings
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request
@@ -32,7 +33,7 @@ from policies.workloads import parts
 from policies.workloads.in_queue import alone_in_kueue
 from policies.workloads.parts import Parts
 from policies.workloads.pods import Around, Templated, describing, pods_of
-from webhook.admission import review, warnings
+from webhook.admission import review
 from webhook.admission.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 
 MOST_TEXT = 2**14

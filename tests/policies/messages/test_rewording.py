@@ -13,6 +13,7 @@ from analysis.effective.effective import Effective, Look, effective
 from analysis.effective.effective_probe import Kind
 from policies.engine import evaluate
 from policies.messages import SHARED, TABLE
+from policies.messages import audience as warnings
 from policies.pods.view import PodError
 from policies.request import Phase, Request
 from policies.verdict import MODES, Remark, Verdict, Violation
@@ -23,7 +24,7 @@ from tests.support.generators import random_pods
 from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.random_worlds import World
 from tests.support.generators.strategies import case_of
-from webhook.admission import log_fields, warnings, workload_advice
+from webhook.admission import log_fields, workload_advice
 from webhook.admission.review import Review, ReviewError, answer
 from webhook.admission.workload_advice import Advised
 

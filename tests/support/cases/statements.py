@@ -10,6 +10,7 @@ from dataclasses import replace
 from cli.policy_cases.outcome import PARTS
 from policies.engine import evaluate
 from policies.messages import OF_EDITS, TABLE
+from policies.messages.audience import warned
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.rules import RULES
@@ -19,7 +20,6 @@ from tests.support.cases.golden import Case, DecidedCase
 from tests.support.cases.reviews import job_review, ray_review
 from webhook.admission import workload_advice
 from webhook.admission.review import WARNING_LENGTH
-from webhook.admission.warnings import warned
 
 AUTHOR_READS = 200
 """characters in which code, fact and fix must stand: what a Job's event or a narrow terminal shows"""

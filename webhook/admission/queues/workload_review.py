@@ -8,6 +8,7 @@ from typing import Any
 from analysis.kueue import places
 from documents.decoding import Unreadable
 from policies.document import InputError
+from policies.messages import audience as warnings
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.view import PodError, Raw
 from policies.request import Phase
@@ -17,7 +18,7 @@ from policies.verdict import Remark, Verdict
 from policies.workloads.pods import describing
 from policies.workloads.queues import queue_verdict, queued
 from policies.workloads.queues.queued import MOST_TEMPLATES, Made, TooLarge
-from webhook.admission import claim_review, review, warnings, workload_advice
+from webhook.admission import claim_review, review, workload_advice
 from webhook.admission.audit_annotations import audit_annotations
 from webhook.admission.workload_advice import AROUND, Advised
 

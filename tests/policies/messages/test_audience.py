@@ -10,12 +10,12 @@ import pytest
 
 from policies.engine import evaluate
 from policies.messages import TABLE
+from policies.messages.audience import warned
 from policies.patch.json_tree import apply_patch
 from policies.verdict import Path, Remark, Violation
 from tests.support import snapshots, worded
 from tests.support.cases import golden
 from webhook.admission.review import answer, from_document
-from webhook.admission.warnings import warned
 
 POLICY = ("ClusterGPUPolicy/p",)
 SLICED = {"metadata": {"annotations": {"berth.dev/mig-slice": "10gb"}}}
