@@ -6,6 +6,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+TEXT_LENGTH = 256
+"""The most characters of a text. Longer than every name that Kubernetes allows (253): only what is no name is
+cut."""
+
 
 def printable(text: str, longest: int | None = None) -> str:
     """Return the text on one line, each character that is not printable (``str.isprintable``: controls, marks of direction, what has no
@@ -13,6 +17,11 @@ def printable(text: str, longest: int | None = None) -> str:
     if not text.isprintable():
         text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
     return text if longest is None or len(text) <= longest else text[: longest - 3] + "..."
+
+
+def cut(text: str) -> str:
+    """Return the text, cut to 256 characters."""
+    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 3] + "..."
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:

@@ -86,7 +86,7 @@ class Listener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                log.write("library", "error", logger="accept", text=log.cut(str(error)))
+                log.write("library", "error", logger="accept", text=str(error))
                 self._loop.remove_reader(self._socket)
                 self._loop.call_later(NO_FILES, self._watch)
                 return

@@ -17,10 +17,9 @@ from typing import Any, Literal
 
 import orjson
 
+from documents.printable import cut
+
 Level = Literal["info", "warning", "error"]
-TEXT_LENGTH = 256
-"""The most characters of a text. Longer than every name that Kubernetes allows (253): only what is no name is
-cut."""
 
 
 def write(event: str, level: Level = "info", encoded_fields: bytes = b"", /, **fields: object) -> None:
@@ -68,11 +67,6 @@ class FromLibraries(logging.Handler):
 def take_from_libraries() -> None:
     """Take over the log records of libraries from now on."""
     logging.basicConfig(level=logging.WARNING, handlers=[FromLibraries()], force=True)
-
-
-def cut(text: str) -> str:
-    """Return the text, cut to 256 characters."""
-    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 3] + "..."
 
 
 def trace(error: Exception) -> str:

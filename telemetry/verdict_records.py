@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
+from documents.printable import cut
 from policies.verdict import Remark, Verdict, Violation, Would
-from telemetry.log import cut
 
 MOST_BYTES = 32 * 2**10
 """The most bytes of one annotation. Sixteen audited policies with a patch of 1 KiB each fit twice; the API

@@ -10,6 +10,7 @@ from typing import Any
 from cluster.client.api_client import Client
 from cluster.client.errors import Unreachable
 from cluster.client.new_errors import NewErrors
+from documents.printable import cut
 from telemetry import log
 
 AT_ONCE = 32
@@ -51,5 +52,5 @@ class ApiServer:
 
     def _silent(self, reason: str) -> Unreachable:
         if self._errors.is_new(reason):
-            log.write("review_failed", "error", error=log.cut(reason))
+            log.write("review_failed", "error", error=cut(reason))
         return Unreachable(f"It has not answered permission checks since {self._answered:%Y-%m-%d %H:%M:%S} UTC")

@@ -13,6 +13,7 @@ from console.access.returning import local
 from console.access.sign_in import COOKIE, LOGIN, LOGOUT, SignIn
 from console.server.forms import form
 from console.server.query import Query, QueryError
+from documents.printable import cut
 from telemetry import log
 
 MOST_FORM = 64 * 2**10
@@ -73,7 +74,7 @@ class Entrance:
             return self._form(back, NOBODY, 401)
         self._gate.sessions.end(request.cookies.get(COOKIE, ""))
         id_, seconds = self._gate.sessions.open(token, found)
-        log.write("login", user=log.cut(found.name), seconds=seconds, tokenEnds=expiry(token) is not None)
+        log.write("login", user=cut(found.name), seconds=seconds, tokenEnds=expiry(token) is not None)
         answer = RedirectResponse(back, 303)
         answer.set_cookie(COOKIE, id_, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax")
         return answer

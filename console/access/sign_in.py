@@ -20,6 +20,7 @@ from console.access.rights import Rights
 from console.access.sessions import Session, Sessions
 from console.world.scope import Kind, Scope
 from console.world.world import World
+from documents.printable import cut
 from telemetry import log
 
 COOKIE = "__Host-berth"
@@ -102,7 +103,7 @@ class SignIn:
         person = await self._people.of(self.sessions.token(id_))
         if person is None or person.name != session.person.name:
             self.sessions.end(id_)
-            log.write("session_ended", user=log.cut(session.person.name), reason="the API server no longer accepts its token")
+            log.write("session_ended", user=cut(session.person.name), reason="the API server no longer accepts its token")
             return None
         session.person, session.reviewed = person, self._clock()
         return person

@@ -26,6 +26,7 @@ from console.server.rendering import STATIC, VERSION, environment
 from console.world.scope import NOTHING
 from console.world.view import View
 from console.world.world import World
+from documents.printable import cut
 from telemetry import log
 
 FIRST = 20.0
@@ -99,7 +100,7 @@ class Pages:
                 answer = self._error(503, "The API server does not answer", f"{error}. Reload the page once it does.", request=request)
                 visitor = None
             if visitor is not None and visitor.name and screen.section:
-                log.write("page", path=screen.path, user=log.cut(visitor.name), status=answer.status_code)
+                log.write("page", path=screen.path, user=cut(visitor.name), status=answer.status_code)
             return answer
 
         return answered
@@ -166,7 +167,7 @@ class Pages:
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """Answer for a mistake of Berth: nothing of it is shown, the log has it."""
-        log.write("failed", "error", phase="console", path=log.cut(request.url.path), error=log.trace(error))
+        log.write("failed", "error", phase="console", path=cut(request.url.path), error=log.trace(error))
         text = "Look in the console's log for event=failed, phase=console."
         answer = self._error(500, "Internal error", text, request=request)
         answer.headers.update({**HEADERS, "Cache-Control": "no-store"})  # Starlette sends it past the middleware that has them

@@ -22,6 +22,7 @@ from console.world.builder import Builder
 from console.world.happenings import OF_BERTH, OF_PODS, REPORTS, newest
 from console.world.scope import Kind
 from console.world.world import Raw, World
+from documents.printable import cut
 from policies.state.objects import Change, Key
 from telemetry import log
 
@@ -77,7 +78,7 @@ class Follower:
 
     def _failed(self, reason: str) -> None:
         if reason != self.stale:
-            log.write("unread", "warning", reason=log.cut(reason))
+            log.write("unread", "warning", reason=cut(reason))
         self.stale = reason
 
     def _built(self, found: Survey, denied: Survey) -> World:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from documents.printable import cut
 from telemetry import log
 
 
@@ -38,8 +39,8 @@ def test_any_text_stays_in_one_line_and_comes_back(text: str) -> None:
 
 def test_a_long_text_is_cut() -> None:
     """At 256 characters, and seen to be."""
-    assert log.cut("x" * 256) == "x" * 256
-    assert log.cut("x" * 257) == "x" * 253 + "..."
+    assert cut("x" * 256) == "x" * 256
+    assert cut("x" * 257) == "x" * 253 + "..."
 
 
 def test_an_error_is_told_with_its_place() -> None:

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 from starlette.applications import Starlette
 
+from documents.printable import cut
 from policies.state.snapshot import Snapshot
 from server.http import JSON, Answer, Call, Denial, Later, come_back, start, text_answer
 from server.limits import UID_BYTES, Limits
@@ -154,7 +155,7 @@ class App:
         if call.waits:
             metrics.in_flight.dec()
         if decision == "rejected":
-            log.write("rejected", "warning", phase=phase, status=answer.status, reason=log.cut(answer.body.decode().strip()))
+            log.write("rejected", "warning", phase=phase, status=answer.status, reason=cut(answer.body.decode().strip()))
         metrics.answered(phase, decision, monotonic() - call.arrived)
 
     def _denial(self, call: Call) -> Denial | None:

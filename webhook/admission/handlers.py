@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 
 from documents.decoding import MOST_READ, TooLong, encoded
+from documents.printable import cut
 from policies import work_budget
 from policies.claims import judging, reapplied
 from policies.engine import evaluate
@@ -185,7 +186,7 @@ def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) 
     denied = phase != "advise" and head.enforced(snapshot)
     if denied and isinstance(error, TooLong) and not head.of_claim and not unread_reviews.names_accelerator(body, snapshot):
         return "unmatched", orjson.dumps(review.sent({"uid": head.uid, "allowed": True}, []))
-    log.write("unreadable", "warning", phase=phase, uid=log.cut(head.uid), reason=log.cut(error.sentence), denied=denied)
+    log.write("unreadable", "warning", phase=phase, uid=cut(head.uid), reason=cut(error.sentence), denied=denied)
     return _word(phase, denied), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, denied=denied))
 
 
@@ -196,7 +197,7 @@ def too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | Non
     is time for.
     """
     denied = phase != "advise" and head.enforced(snapshot)
-    log.write("too_large", "warning", phase=phase, uid=log.cut(head.uid), bytes=size, denied=denied)
+    log.write("too_large", "warning", phase=phase, uid=cut(head.uid), bytes=size, denied=denied)
     return _word(phase, denied), orjson.dumps(unread_reviews.too_large(head.uid, size=size, limit=limit, denied=denied))
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from documents.printable import cut
 from policies.request import Phase
 from policies.verdict import Verdict
 from telemetry import log
-from telemetry.log import cut
 from telemetry.verdict_records import MOST_RECORDS, denial_records, remark_records, would_records
 
 if TYPE_CHECKING:
