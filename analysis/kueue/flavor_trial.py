@@ -25,7 +25,7 @@ MOST_WORK, EACH = 3 * work_budget.MOST, 10
 """Items (``policies.work_budget``) of all pods that are judged in flavors, and what each costs besides: as many as three of the
 largest pods have, or some thirty ordinary ones. A flavor that is not tried counts as fitting."""
 LONGEST = 256
-"""Characters of a warning that the API server shows (``webhook.admission.review``)."""
+"""Characters of a warning that the API server shows (``analysis.reviews.review``)."""
 NAMED = 5
 """The queues, resources and flavors that a sentence names."""
 

@@ -1,5 +1,5 @@
 """What was decided then, from what the API server or a review's answer recorded of it: audit annotations and patches
-(``webhook.admission.audit_annotations`` writes them), parsed already."""
+(``analysis.reviews.audit_annotations`` writes them), parsed already."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from analysis.reviews import review
 from bench.load.workloads import REVIEWS
 from bench.measuring.candidates import LIBRARY
 from bench.measuring.setting import Setting
@@ -18,7 +19,7 @@ from policies.state.snapshot import Snapshot
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.support import results_page
-from webhook.admission import handlers, review
+from webhook.admission import handlers
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.reload.sources import Sources, load
 

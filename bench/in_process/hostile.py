@@ -10,14 +10,14 @@ from typing import Any
 import orjson
 import yaml
 
+from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS, MOST_MENDED, MOST_READ
+from analysis.reviews.workload_advice import MOST_TEMPLATES
 from bench.load.workloads import REVIEWS
-from documents.decoding import LARGEST_MENDED, MOST_MARKS, MOST_MENDED, MOST_READ
 from policies import work_budget
 from policies.patch.applied import APPLIED, digest
 from policies.policy import GROUP
 from policies.state.own_policies import MOST_OWN
 from server.limits import Limits
-from webhook.admission.workload_advice import MOST_TEMPLATES
 
 NAMESPACE = "tenant"
 AUDITED = 16

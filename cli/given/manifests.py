@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.reviews import claim_review, review
+from analysis.reviews.review import Review, ReviewError
 from catalog import Catalog
 from cli.given import embedded
 from policies.claims.claim_request import ClaimRequest
@@ -22,8 +24,6 @@ from policies.workloads.parts import Parts
 from policies.workloads.pod_schema import map_at
 from policies.workloads.pods import ALONE, Around, Owner, pods_of, references
 from policies.workloads.templates import workload_of
-from webhook.admission import claim_review, review
-from webhook.admission.review import Review, ReviewError
 
 Raw = dict[str, Any]
 REVIEWED: Path = ("request", "object")

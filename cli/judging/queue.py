@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from analysis.reviews import workload_review
+from analysis.reviews.decoding import Unreadable
+from analysis.reviews.workload_advice import Advised
+from analysis.reviews.workload_review import WorkloadReview
 from cli.given.manifests import Manifest, Subject
 from cli.judging.patch_applier import apply_patch
-from documents.decoding import Unreadable
 from policies.pods.queue_systems import KUEUE
 from policies.rules.queues import keys
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
 from policies.workloads.in_queue import Raw, alone_in_kueue, in_kueue
 from policies.workloads.templates import workload_of
-from webhook.admission.queues import workload_review
-from webhook.admission.queues.workload_review import WorkloadReview
-from webhook.admission.workload_advice import Advised
 
 
 def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:

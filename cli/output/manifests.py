@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol, TextIO
 
+from analysis.reviews.review import answer
 from cli.given.manifests import REVIEWED
 from cli.judging.judge import Judged, Outcome
 from cli.output.diff import coloured, unified
@@ -17,7 +18,6 @@ from documents import yaml_writer
 from documents.printable import json_text
 from policies.document import Document
 from policies.patch.json_tree import set_at
-from webhook.admission.review import answer
 
 _DOCUMENTS = uuid.UUID("6f2d0a86-8f0f-5be4-9a55-0f4f5b8a3f0e")
 """The UUID namespace for the uids of reviews made from manifests: the same input gives the same uid."""

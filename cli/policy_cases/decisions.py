@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.reviews import claim_review, review
+from analysis.reviews.review import ReviewError
 from cli.policy_cases import outcome
 from cli.policy_cases.case import Case
 from cli.policy_cases.outcome import Decision
@@ -16,8 +18,6 @@ from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.workloads import pod_schema
 from policies.workloads.controllers import bare_pod, with_defaults
-from webhook.admission import claim_review, review
-from webhook.admission.review import ReviewError
 
 Subject = Request | ClaimRequest
 

@@ -12,10 +12,10 @@ from analysis.replay.decision import Decision, of_judgement
 from analysis.replay.difference import Difference, difference
 from analysis.replay.stakes import NOTHING, Stake, Stakes
 from analysis.replay.tally import Outcome
+from analysis.reviews.decoding import MOST_READ, Unreadable, encoded
 from catalog.prices import Prices
 from cli.output.diff import HEADER, unified
 from cli.replaying.creations import Creation, Passed
-from documents.decoding import MOST_READ, Unreadable, encoded
 from policies import work_budget
 from policies.lru import LruCache
 from policies.patch.applied import APPLIED

@@ -8,14 +8,14 @@ from typing import Literal
 
 from analysis.audit.stored_pod import controller_of
 from analysis.replay.arrival import as_met
+from analysis.reviews import review
+from analysis.reviews.review import ReviewError, Unreadable
 from catalog import Catalog
 from cli.replaying.noted import Noted, Then, answered, noted, operations
 from policies.pods.view import Raw
 from policies.request import Request
 from policies.values.untyped import map_at, text_of
 from policies.workloads.controllers import bare_pod
-from webhook.admission import review
-from webhook.admission.review import ReviewError, Unreadable
 
 Passed = Literal[
     "accelerator", "stage", "dry-run", "resource", "verb", "update", "level", "truncated", "early", "excluded", "namespace",

@@ -14,10 +14,10 @@ import orjson
 from analysis.effective.admission_preview import Judgement
 from analysis.replay import recorded
 from analysis.replay.decision import Decision
+from analysis.reviews import audit_annotations
 from policies.pods.view import Raw
 from policies.values.untyped import map_at, text_of
 from registration.configurations import DOMAIN
-from webhook.admission import audit_annotations
 
 _PATCH, _MUTATION = "patch.webhook.admission.k8s.io/", "mutation.webhook.admission.k8s.io/"
 _FAILED_OPEN = ("failed-open.mutation.webhook.admission.k8s.io/", "failed-open.validation.webhook.admission.k8s.io/")

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from webhook.admission.review import printable
+from analysis.reviews.review import printable
 
 FOLDER = Path(__file__).resolve().parent.parent
 STATIC = FOLDER / "static"

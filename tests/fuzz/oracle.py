@@ -16,8 +16,10 @@ from zlib import crc32
 import jsonpatch
 import orjson
 
+from analysis.reviews import review
+from analysis.reviews.decoding import encoded
+from analysis.reviews.review import WARNING_LENGTH, WARNINGS_TOTAL, ReviewError
 from documents import json_depth
-from documents.decoding import encoded
 from policies import engine
 from policies.patch import applied_again
 from policies.pods.projection import extract
@@ -30,8 +32,7 @@ from telemetry import log
 from telemetry.metrics import ANSWERS, Metrics
 from tests.fuzz.trees import copied
 from tests.fuzz.worlds import snapshots
-from webhook.admission import handlers, review
-from webhook.admission.review import WARNING_LENGTH, WARNINGS_TOTAL, ReviewError
+from webhook.admission import handlers
 from webhook.admission.unread_reviews import head_of
 
 Raw = dict[str, Any]

@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 
+from analysis.reviews.review import ReviewError
 from policies.request import Phase
 from server.limits import Limits
 from telemetry import log
@@ -20,7 +21,6 @@ from tests.fuzz.worlds import fresh
 from tests.policies.test_scaling import SHAPES
 from tests.support.counts import PROVE
 from webhook.admission import handlers
-from webhook.admission.review import ReviewError
 
 MOST = 3_000
 """times the CPU of an everyday pod on the same machine, be it slow, or slowed by coverage. The dearest takes 850; what grows with a square

@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 import pytest
 
+from analysis.reviews.review import ReviewError
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from telemetry.metrics import Metrics
 from tests.fuzz import donors, oracle
 from tests.fuzz.worlds import snapshots
 from webhook.admission import handlers
-from webhook.admission.review import ReviewError
 
 Raw = dict[str, Any]
 BODY = next(body for body in donors.seeds() if b"train-llama" in body)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from analysis.reviews.review import from_document
 from policies.engine import evaluate
 from policies.verdict import MODES, Would
 from telemetry.metrics import ANSWERS, BUCKETS, Metrics
 from telemetry.policy_metrics import MOST_OF_ONE, MOST_OF_TENANTS, MOST_POLICY_SERIES, OTHER
 from tests.support.calls.counted_metrics import NOW, OUTCOMES, REVIEWS, edited, library, new, series, value, with_policies
 from tests.support.counts import count
-from webhook.admission.review import from_document
 
 
 def test_series_of_a_policy_go_with_it() -> None:

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 from starlette.applications import Starlette
 
+from analysis.reviews.review import ReviewError
 from documents.printable import cut
 from policies.state.snapshot import Snapshot
 from server.http import JSON, Answer, Call, Denial, Later, come_back, start, text_answer
@@ -28,7 +29,6 @@ from webhook.admission import handlers, unread_reviews
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
 from webhook.admission.parking import NotYet, Parking
-from webhook.admission.review import ReviewError
 
 LARGEST_REVIEW = 40 * 2**20
 """The most bytes of a review. A client may send the API server 3 MiB; an update's review contains the pod

@@ -14,6 +14,8 @@ from typing import Any
 
 import orjson
 
+from analysis.reviews import review
+from analysis.reviews.review import Review
 from policies.facts.places import Places
 from policies.lru import LruCache
 from policies.messages import console_link
@@ -22,8 +24,7 @@ from policies.request import Phase, Request
 from policies.state.snapshot import LONGEST_NAMESPACE, Facts, Scope
 from policies.verdict import Verdict
 from telemetry.policy_metrics import Tally, tally
-from webhook.admission import log_fields, review
-from webhook.admission.review import Review
+from webhook.admission import log_fields
 
 _UNTIL_UID = orjson.dumps({"apiVersion": review.API_VERSION, "kind": review.KIND, "response": {"uid": ""}})[: -len('""}}')]
 _OVERHEAD = 1024

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import orjson
 
-from documents.decoding import MOST_READ, TooLong, encoded
+from analysis.reviews import claim_review, review, workload_advice, workload_review
+from analysis.reviews.claim_review import ClaimReview
+from analysis.reviews.decoding import MOST_READ, TooLong, encoded
+from analysis.reviews.review import Review, Unreadable
 from documents.printable import cut
 from policies import work_budget
 from policies.claims import judging, reapplied
@@ -20,12 +23,9 @@ from server.limits import UID_BYTES
 from telemetry import log
 from telemetry.metrics import Metrics
 from telemetry.policy_metrics import of_claim
-from webhook.admission import claim_review, decision_cache, log_fields, review, unread_reviews, workload_advice
-from webhook.admission.claim_review import ClaimReview
+from webhook.admission import decision_cache, log_fields, unread_reviews
 from webhook.admission.decision_cache import Decisions, StoredDecision
 from webhook.admission.parking import NotYet
-from webhook.admission.queues import workload_review
-from webhook.admission.review import Review, Unreadable
 
 MOST_WRITTEN = 2**20
 """Bytes of a claim's patch: etcd takes objects of 1.5 MiB."""

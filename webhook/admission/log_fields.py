@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from analysis.reviews.verdict_records import MOST_RECORDS, denial_records, remark_records, would_records
 from documents.printable import cut
 from policies.request import Phase
 from policies.verdict import Verdict
 from telemetry import log
-from telemetry.verdict_records import MOST_RECORDS, denial_records, remark_records, would_records
 
 if TYPE_CHECKING:
-    from webhook.admission.claim_review import ClaimReview
-    from webhook.admission.review import Review
-    from webhook.admission.workload_advice import Advice, Advised
+    from analysis.reviews.claim_review import ClaimReview
+    from analysis.reviews.review import Review
+    from analysis.reviews.workload_advice import Advice, Advised
 
 MOST_POLICIES = 100
 """The most matching policies that a line names."""

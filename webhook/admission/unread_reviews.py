@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from documents.decoding import MOST_READ
+from analysis.reviews.claim_review import GROUP
+from analysis.reviews.decoding import MOST_READ
+from analysis.reviews.review import printable, sent
 from policies.messages import Phrase, phrase
 from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
 from policies.pods.unlisted_accelerators import WORD
@@ -18,8 +20,6 @@ from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
 from policies.work_budget import MOST
 from registration.match_conditions import PatternError, prefixes
-from webhook.admission.claim_review import GROUP
-from webhook.admission.review import printable, sent
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,128})"(?:\s*,\s*"kind"\s*:\s*\{\s*"group"\s*:\s*"([a-z0-9.-]*)")?')

@@ -16,6 +16,7 @@ from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import Found
 from analysis.fixes.steps import Step, edits_of
+from analysis.reviews.review import ReviewError
 from policies.patch.json_tree import apply_patch, value_at
 from policies.pods.view import PodError
 from policies.request import Request
@@ -28,7 +29,6 @@ from tests.support.generators.random_worlds import catalog
 from tests.support.generators.strategies import Case as RandomCase
 from tests.support.generators.strategies import cases, examples
 from tests.support.scheduling.node_pools import tables
-from webhook.admission.review import ReviewError
 
 GPU = "nvidia.com/gpu"
 NOT_THE_PODS = ("BERTH-122",)

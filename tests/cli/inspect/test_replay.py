@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.reviews import review
 from cli.main import main
 from cli.replaying import total as total_module
 from documents.recordings import pieces
 from policies.engine import evaluate
 from policies.state.snapshot import Snapshot
 from tests.cli.replaying.events import Raw, cloud_entry, decided, event, lines, of_job, pod
-from webhook.admission import review
 from webhook.reload.sources import Sources, load
 
 Run = Callable[..., tuple[int, str, str]]

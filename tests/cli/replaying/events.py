@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from analysis.reviews.audit_annotations import audit_annotations
 from policies.engine import evaluate
 from policies.request import Request
 from policies.state.snapshot import Snapshot
-from webhook.admission.audit_annotations import audit_annotations
 
 Raw = dict[str, Any]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from analysis.reviews.review import answer, from_document
 from policies.engine import evaluate
 from policies.messages import TABLE
 from policies.messages.audience import warned
@@ -15,7 +16,6 @@ from policies.patch.json_tree import apply_patch
 from policies.verdict import Path, Remark, Violation
 from tests.support import snapshots, worded
 from tests.support.cases import golden
-from webhook.admission.review import answer, from_document
 
 POLICY = ("ClusterGPUPolicy/p",)
 SLICED = {"metadata": {"annotations": {"berth.dev/mig-slice": "10gb"}}}

@@ -11,6 +11,9 @@ import pytest
 
 from analysis.effective.effective import Effective, Look, effective
 from analysis.effective.effective_probe import Kind
+from analysis.reviews import workload_advice
+from analysis.reviews.review import Review, ReviewError, answer
+from analysis.reviews.workload_advice import Advised
 from policies.engine import evaluate
 from policies.messages import SHARED, TABLE
 from policies.messages import audience as warnings
@@ -24,9 +27,7 @@ from tests.support.generators import random_pods
 from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.random_worlds import World
 from tests.support.generators.strategies import case_of
-from webhook.admission import log_fields, workload_advice
-from webhook.admission.review import Review, ReviewError, answer
-from webhook.admission.workload_advice import Advised
+from webhook.admission import log_fields
 
 WORLDS = 40
 REVIEWS = 4

@@ -11,6 +11,7 @@ from pathlib import Path
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from analysis.reviews.review import from_document
 from policies.engine import evaluate
 from policies.modes.advertised import Advertised
 from policies.request import Phase
@@ -19,7 +20,6 @@ from policies.verdict import Edit, Verdict
 from telemetry.device_modes import DeviceModes
 from telemetry.metrics import ANSWERS, Metrics
 from telemetry.watch_metrics import WatchCollector, Watching, Writes
-from webhook.admission.review import from_document
 from webhook.reload.condition import FilesCollector
 from webhook.reload.registration_check import Registered, RegisteredCollector
 from webhook.reload.shared_certificate import CaCollector

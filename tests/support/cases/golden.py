@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from analysis.reviews import claim_review
+from analysis.reviews.review import ReviewError
 from catalog import Catalog
 from catalog.parse import from_mappings
 from cli.policy_cases import case as policy_case
@@ -29,8 +31,6 @@ from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.verdict import Verdict
 from tests.support.generators.written_claims import review_of
-from webhook.admission import claim_review
-from webhook.admission.review import ReviewError
 
 TESTS = Path(__file__).parents[2]
 CASES = TESTS / "cases"

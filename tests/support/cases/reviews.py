@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from analysis.reviews.review import Review
+from analysis.reviews.workload_advice import Advised, from_document
 from policies.request import Request
-from webhook.admission.review import Review
-from webhook.admission.workload_advice import Advised, from_document
 
 Raw = dict[str, Any]
 RECORDED: Raw = json.loads((Path(__file__).parents[2] / "reviews" / "deployments-create-vllm-server.json").read_text())

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from analysis.reviews import workload_advice
+from analysis.reviews.review import WARNING_LENGTH
 from cli.policy_cases.outcome import PARTS
 from policies.engine import evaluate
 from policies.messages import OF_EDITS, TABLE
@@ -18,8 +20,6 @@ from policies.verdict import Remark, Verdict, Violation
 from telemetry.policy_metrics import NO_POLICY, outcomes
 from tests.support.cases.golden import Case, DecidedCase
 from tests.support.cases.reviews import job_review, ray_review
-from webhook.admission import workload_advice
-from webhook.admission.review import WARNING_LENGTH
 
 AUTHOR_READS = 200
 """characters in which code, fact and fix must stand: what a Job's event or a narrow terminal shows"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.admission.claim_review import GROUP, KINDS
+from analysis.reviews.claim_review import GROUP, KINDS
 
 Raw = dict[str, Any]
 

@@ -17,14 +17,13 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
+from analysis.reviews import claim_review, review, workload_review
 from policies.claims import judging
 from policies.engine import evaluate
 from registration.entries import DEFAULT, Chosen
 from tests.support.calls.api_server_model import Cluster, Outcome, review_of
 from tests.support.calls.webhook_dispatch import NAMESPACE, PODS, AdmissionRequest, judge
 from tests.support.counts import count
-from webhook.admission import claim_review, review
-from webhook.admission.queues import workload_review
 
 Raw = dict[str, Any]
 POLICY = {

@@ -237,7 +237,7 @@ def test_a_failure_denies_only_where_something_is_enforced(snapshot: Snapshot, p
         raise LookupError
 
     monkeypatch.setattr("webhook.admission.handlers._pod", broken)
-    monkeypatch.setattr("webhook.admission.workload_advice.parse", broken)
+    monkeypatch.setattr("analysis.reviews.workload_advice.parse", broken)
     response = json.loads(post(snapshot if path == "/advise" else snapshot.with_policies(()), path=path).body)["response"]
     assert (response["allowed"], response["warnings"][0][:9]) == (True, "BERTH-007")
 
@@ -248,7 +248,7 @@ def test_a_failure_over_what_is_no_review_is_500(snapshot: Snapshot, monkeypatch
     def broken(*_: object) -> None:
         raise LookupError
 
-    monkeypatch.setattr("webhook.admission.review.load", broken)
+    monkeypatch.setattr("analysis.reviews.review.load", broken)
     assert post(snapshot, b"{}").status == 500
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from hypothesis import given
 
+from analysis.reviews.review import answer
 from policies.engine import evaluate
 from tests.support.cases.reviews import review_of
 from tests.support.generators.random_worlds import World, with_policies
 from tests.support.generators.strategies import Case, audited, examples
-from webhook.admission.review import answer
 
 
 def response(case: Case, world: World) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from typing import Any
 import orjson
 import pytest
 
+from analysis.reviews.review import WARNING_LENGTH, WARNINGS_TOTAL
 from policies.state.snapshot import Snapshot
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
 from webhook.admission.decision_cache import Decisions, none_decided
-from webhook.admission.review import WARNING_LENGTH, WARNINGS_TOTAL
 from webhook.reload.sources import Sources, SourcesError, load
 
 ROOT = Path(__file__).parents[3]

@@ -15,7 +15,9 @@ import jsonpatch
 import orjson
 import pytest
 
-from documents.decoding import encoded
+from analysis.reviews import review
+from analysis.reviews.decoding import encoded
+from analysis.reviews.review import ReviewError
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts, Entry
 from policies.facts.device_requests import Choice
@@ -27,9 +29,8 @@ from telemetry import log
 from telemetry.metrics import Metrics
 from tests.support.counts import count
 from tests.support.generators.strategies import case_of
-from webhook.admission import decision_cache, handlers, review
+from webhook.admission import decision_cache, handlers
 from webhook.admission.decision_cache import Decisions, none_decided
-from webhook.admission.review import ReviewError
 from webhook.reload.sources import Sources, load
 
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -10,6 +10,8 @@ import orjson
 import pytest
 from hypothesis import given
 
+from analysis.reviews import review
+from analysis.reviews.review import ReviewError
 from policies.request import Phase, Request
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
@@ -20,10 +22,9 @@ from tests.support.generators import random_changes, random_worlds
 from tests.support.generators.random_changes import Changing
 from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.strategies import examples, randoms
-from webhook.admission import handlers, review
+from webhook.admission import handlers
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.parking import NotYet
-from webhook.admission.review import ReviewError
 
 METRICS = Metrics("test")
 Line = dict[str, Any]

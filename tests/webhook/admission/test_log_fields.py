@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from analysis.reviews.audit_annotations import audit_annotations
+from analysis.reviews.review import parse
+from analysis.reviews.verdict_records import would_records
 from policies.verdict import Edit, Verdict, Would
-from telemetry.verdict_records import would_records
 from tests.support import worded
 from webhook.admission import log_fields
-from webhook.admission.audit_annotations import audit_annotations
 from webhook.admission.log_fields import decision, of_decision
-from webhook.admission.review import parse
 
 REVIEW = parse((Path(__file__).parent.parent.parent / "reviews" / "pods-create-train-llama.json").read_bytes())
 EDIT = Edit(op="add", path=("spec", "tolerations", "-"), value={"key": "k"}, rule="tolerations", policies=("ClusterGPUPolicy/a",))

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from documents.decoding import LARGEST_MENDED, MOST_MARKS
+from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS
 from policies.state.snapshot import Snapshot
 from server.limits import UID_BYTES
 from telemetry import log

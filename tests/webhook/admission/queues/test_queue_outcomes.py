@@ -13,9 +13,9 @@ from policies.patch.json_tree import apply_patch
 from policies.state.snapshot import Snapshot
 from telemetry import log
 from telemetry.metrics import Metrics
+from tests.analysis.reviews.test_workload_review import GIVES, JOB, LABEL, REQUIRES, denied, job, review, template
 from tests.support import snapshots
 from tests.support.cases import golden
-from tests.webhook.admission.queues.test_workload_review import GIVES, JOB, LABEL, REQUIRES, denied, job, review, template
 from webhook.admission import handlers
 
 Raw = dict[str, Any]

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
+from analysis.reviews.verdict_records import MOST_BYTES, denial_records, would_records
 from policies.verdict import Verdict
-from telemetry.verdict_records import MOST_BYTES, denial_records, would_records
 
 WOULD = "would"
 """Key of what each policy in Audit or Warn would have done: a JSON list of policy, mode, patch, denials,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from analysis.reviews.audit_annotations import audit_annotations
+from analysis.reviews.review import answer, parse
+from analysis.reviews.verdict_records import MOST_BYTES
 from policies.verdict import Edit, Verdict, Would
-from telemetry.verdict_records import MOST_BYTES
 from tests.support import worded
-from webhook.admission.audit_annotations import audit_annotations
-from webhook.admission.review import answer, parse
 
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
 REVIEW = parse((REVIEWS / "pods-create-train-llama.json").read_bytes())

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from analysis.reviews.review import Review, ReviewError, answer, parse
 from policies.verdict import Verdict, Would
 from tests.support import worded
-from webhook.admission.review import Review, ReviewError, answer, parse
 
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
 CREATE: dict[str, Any] = json.loads((REVIEWS / "pods-create-train-llama.json").read_text())

@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.kueue import places
-from documents.decoding import Unreadable
+from analysis.reviews import claim_review, review, workload_advice
+from analysis.reviews.audit_annotations import audit_annotations
+from analysis.reviews.decoding import Unreadable
+from analysis.reviews.workload_advice import AROUND, Advised
 from policies.document import InputError
 from policies.messages import audience as warnings
 from policies.pods.permissions import QUEUE_NAME
@@ -18,9 +21,6 @@ from policies.verdict import Remark, Verdict
 from policies.workloads.pods import describing
 from policies.workloads.queues import queue_verdict, queued
 from policies.workloads.queues.queued import MOST_TEMPLATES, Made, TooLarge
-from webhook.admission import claim_review, review, workload_advice
-from webhook.admission.audit_annotations import audit_annotations
-from webhook.admission.workload_advice import AROUND, Advised
 
 _UNREAD = (InputError, PodError, TooLarge)
 

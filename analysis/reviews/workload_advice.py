@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 from analysis.effective import admission_preview
 from analysis.effective.admission_preview import Judgement
 from analysis.kueue import places
-from documents.decoding import MOST_READ, encoded
+from analysis.reviews import review
+from analysis.reviews.decoding import MOST_READ, encoded
+from analysis.reviews.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 from documents.yaml_reader import one_value
 from policies import work_budget
 from policies.document import Document, InputError, path_text
@@ -33,8 +35,6 @@ from policies.workloads import parts
 from policies.workloads.in_queue import alone_in_kueue
 from policies.workloads.parts import Parts
 from policies.workloads.pods import Around, Templated, describing, pods_of
-from webhook.admission import review
-from webhook.admission.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 
 MOST_TEXT = 2**14
 """The most characters of a text in a workload that is read as YAML, at some 200 KB/s: a patch of a pod's spec

@@ -15,14 +15,14 @@ from typing import Any, Literal
 
 import orjson
 
-from documents.decoding import ReviewError as ReviewError
-from documents.decoding import Unreadable as Unreadable
-from documents.decoding import load as load
+from analysis.reviews.audit_annotations import audit_annotations
+from analysis.reviews.decoding import ReviewError as ReviewError
+from analysis.reviews.decoding import Unreadable as Unreadable
+from analysis.reviews.decoding import load as load
 from policies.document import kind_of
 from policies.messages import audience, console_link, phrase
 from policies.request import Phase, Request
 from policies.verdict import Remark, Verdict, Violation
-from webhook.admission.audit_annotations import audit_annotations
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"

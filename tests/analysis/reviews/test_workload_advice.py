@@ -12,6 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.reviews import workload_advice
+from analysis.reviews.review import WARNING_LENGTH, ReviewError
+from analysis.reviews.workload_advice import MOST_TEMPLATES, Advised, answer, from_document, parse
 from catalog import Workload
 from policies.patch.json_tree import set_at
 from policies.state.snapshot import Snapshot
@@ -21,9 +24,6 @@ from tests.support.cases import golden
 from tests.support.cases.kind_manifests import kind_cases
 from tests.support.cases.reviews import RECORDED, job_review, ray_review, workload_document, workload_review
 from tests.support.generators.strategies import examples
-from webhook.admission import workload_advice
-from webhook.admission.review import WARNING_LENGTH, ReviewError
-from webhook.admission.workload_advice import MOST_TEMPLATES, Advised, answer, from_document, parse
 
 CATALOG = golden.catalog_with()
 TEMPLATED = [(w, path) for w in CATALOG.workloads for path in w.templates]

@@ -9,7 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
-from documents.decoding import MOST_READ
+from analysis.reviews import claim_review
+from analysis.reviews.decoding import MOST_READ
+from analysis.reviews.review import ReviewError
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import Choice, DeviceClass
 from policies.patch.json_tree import apply_patch
@@ -20,8 +22,7 @@ from telemetry.metrics import Metrics
 from tests.support import snapshots
 from tests.support.cases.golden import catalog_with, policies_of
 from tests.support.generators.written_claims import claim, exactly, first_of, review_of
-from webhook.admission import claim_review, handlers
-from webhook.admission.review import ReviewError
+from webhook.admission import handlers
 
 Raw = dict[str, Any]
 ACCESS = {"operator": "Exists"}

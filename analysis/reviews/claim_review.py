@@ -13,16 +13,16 @@ from typing import Any
 
 import orjson
 
-from documents.decoding import MOST_READ
+from analysis.reviews import review
+from analysis.reviews.audit_annotations import audit_annotations
+from analysis.reviews.decoding import MOST_READ
+from analysis.reviews.review import Operation, ReviewError
 from policies.claims import cel
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
 from policies.messages import audience
 from policies.request import Phase
 from policies.verdict import Verdict
-from webhook.admission import review
-from webhook.admission.audit_annotations import audit_annotations
-from webhook.admission.review import Operation, ReviewError
 
 GROUP = "resource.k8s.io"
 KINDS = {"resourceclaims": "ResourceClaim", "resourceclaimtemplates": "ResourceClaimTemplate"}
