@@ -144,7 +144,7 @@ def _bad_input(error: Exception) -> list[str] | None:
     from cli.output import stderr
     from documents.files import CatalogFilesError
     from policies.document import InputError
-    from webhook.reload.sources import SourcesError
+    from sources.sources import SourcesError
 
     if isinstance(error, SourcesError | CatalogFilesError):
         return [stderr.line(one) for one in error.errors]

@@ -10,7 +10,7 @@ from cli.output import stderr
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options
 from policies.verdict import MODES, Mode
-from webhook.reload.sources import MIG_STRATEGIES, QUEUES, Sources, load, of_a_cluster
+from sources.sources import MIG_STRATEGIES, QUEUES, Sources, load, of_a_cluster
 
 DEFAULT_PLATFORM = "karpenter-aws"
 

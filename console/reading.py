@@ -24,7 +24,7 @@ from console.world.follower import Follower
 from console.world.recorded import Recorded
 from documents.prices import read_prices
 from policies.state.updater import Options
-from webhook.reload.sources import Sources, of_a_cluster, options
+from sources.sources import Sources, of_a_cluster, options
 
 
 async def _nothing() -> None:

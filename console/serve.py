@@ -37,10 +37,10 @@ from console.server.rendering import environment
 from console.settings import Settings, settings
 from policies.document import InputError
 from server.listener import StartError, listen
+from sources.sources import Sources, SourcesError
 from telemetry import log
 from webhook import memory
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
-from webhook.reload.sources import Sources, SourcesError
 from webhook.settings import SettingsError, url
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from cluster.client.errors import AccessError
 from registration.configurations import FIRST_NAME, NAME
+from sources.sources import ClusterSource
 from telemetry import log
 from webhook.admission.app import ROUTES
 from webhook.reload.shared_certificate import AGAIN, SharedCertificate
-from webhook.reload.sources import ClusterSource
 
 
 async def keep_rules(source: ClusterSource, certificate: SharedCertificate) -> None:

@@ -26,6 +26,7 @@ from policies.state.snapshot import Snapshot
 from server.limits import GOODBYE, HEALTH_CONNECTIONS
 from server.listener import StartError, listen, make_room
 from server.server import Server
+from sources.sources import SourcesError
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook import health, memory
@@ -35,7 +36,6 @@ from webhook.registration_rules import keep_rules
 from webhook.reload.condition import Condition, FilesCollector
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
 from webhook.reload.shared_certificate import CaCollector, SharedCertificate
-from webhook.reload.sources import SourcesError
 from webhook.settings import Settings, url
 
 

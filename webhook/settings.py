@@ -14,8 +14,8 @@ from typing import TypedDict
 from certs.rotation import Lives
 from policies.values import duration
 from server.limits import BOUNDS, Limits, read
+from sources.sources import ClusterSource, Sources
 from webhook.reload.shared_certificate import CertificateSecret
-from webhook.reload.sources import ClusterSource, Sources
 
 DEFAULT_LISTEN = "127.0.0.1:8443"
 DEFAULT_HEALTH = "127.0.0.1:8080"

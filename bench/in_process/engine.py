@@ -16,12 +16,12 @@ from bench.measuring.candidates import LIBRARY
 from bench.measuring.setting import Setting
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
+from sources.sources import Sources, load
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.support import results_page
 from webhook.admission import handlers
 from webhook.admission.decision_cache import Decisions, none_decided
-from webhook.reload.sources import Sources, load
 
 CALLS = 200
 """of one round: a round takes some 20 ms, so that noise hits whole rounds"""

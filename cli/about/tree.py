@@ -111,7 +111,7 @@ def _typed(action: argparse.Action) -> Typed:
 def _known(metavar: str) -> Typed | None:
     """Return the words of an option whose choices are checked later than by its parser, where the catalog is known."""
     from policies.verdict import MODES
-    from webhook.reload.sources import MIG_STRATEGIES, QUEUES
+    from sources.sources import MIG_STRATEGIES, QUEUES
 
     match metavar:
         case "COMMAND":

@@ -35,7 +35,7 @@ from documents.prices import read_prices
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
-from webhook.reload.sources import options
+from sources.sources import options
 from webhook.settings import DEFAULT_AUDIT_LEASE as DEFAULT_LEASE
 from webhook.settings import DEFAULT_HEALTH, DEFAULT_WATCH
 

@@ -36,7 +36,7 @@ from policies.state.objects import Entry
 from policies.state.snapshot import Snapshot
 from policies.values import duration
 from policies.values.duration import DurationError
-from webhook.reload.sources import options
+from sources.sources import options
 
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")

@@ -26,7 +26,7 @@ from documents.recordings.pieces import Piece, pieces
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Updater
-from webhook.reload.sources import load, options
+from sources.sources import load, options
 
 if TYPE_CHECKING:
     from cli.given.whole_cluster import WholeCluster

@@ -24,7 +24,7 @@ from documents.prices import read_prices
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
-from webhook.reload.sources import DEFAULT_POLICIES, Sources, of_a_cluster, options
+from sources.sources import DEFAULT_POLICIES, Sources, of_a_cluster, options
 
 LIBRARY = DEFAULT_POLICIES.parent
 

@@ -28,7 +28,7 @@ from policies.scheduling.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from policies.values.untyped import map_at
-from webhook.reload.sources import options
+from sources.sources import options
 
 PLACES = ("Node", "NodePool", "DeviceClass")
 

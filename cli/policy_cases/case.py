@@ -17,7 +17,7 @@ from catalog.nearest import hint
 from cli.policy_cases.outcome import PARTS
 from policies.document import Document, InputError, kind_of
 from policies.verdict import MODES
-from webhook.reload.sources import MIG_STRATEGIES, QUEUES
+from sources.sources import MIG_STRATEGIES, QUEUES
 
 DEFAULTS: Mapping[str, Any] = MappingProxyType({
     "platforms": ["karpenter-aws"], "migStrategy": "mixed", "queues": [], "maxMode": "Enforce", "catalog": [], "facts": [],

@@ -25,7 +25,7 @@ from policies.policy import API_VERSION, NodeTemplate, Policy, PolicySet
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Options, Updater
 from policies.verdict import Mode
-from webhook.reload.sources import DEFAULT_POLICIES
+from sources.sources import DEFAULT_POLICIES
 
 SHIPPED = DEFAULT_POLICIES.parent
 

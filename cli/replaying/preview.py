@@ -19,7 +19,7 @@ from policies.facts.cluster_facts import ClusterFacts
 from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
-from webhook.reload.sources import SourcesError
+from sources.sources import SourcesError
 
 MISSING, ADVICE = "there is no policy", "berth audit lists them"
 POLICIES = ("ClusterGPUPolicy", "GPUPolicy")

@@ -16,7 +16,7 @@ from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
 from policies.state.objects import Change, Key
 from policies.values.untyped import map_at
-from webhook.reload.sources import DEFAULT_POLICIES, SourcesError
+from sources.sources import DEFAULT_POLICIES, SourcesError
 
 
 def world(builder: Builder, policies: Sequence[str], facts: Sequence[str], catalog: Catalog) -> World:

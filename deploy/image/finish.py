@@ -20,7 +20,7 @@ GENERATED = ("client/api", "client/models", "aio/client/api", "aio/client/models
 connections and takes only credentials from the client (cluster/client/access.py). The packages stay, so that importing them works."""
 ROOMS = (
     "analysis", "catalog", "certs", "cli", "cluster", "console", "documents", "kube", "policies", "registration", "server",
-    "telemetry", "webhook",
+    "sources", "telemetry", "webhook",
 )  # fmt: skip
 LOADED = """
 import importlib, pkgutil, sys

@@ -9,8 +9,8 @@ import pytest
 from bench.load import many_policies
 from bench.load.bodies import NAMESPACES
 from policies.state.snapshot import Snapshot
+from sources.sources import Sources, load
 from tests.support.counts import count
-from webhook.reload.sources import Sources, load
 
 
 def loaded(folder: Path) -> Snapshot:

@@ -12,7 +12,7 @@ from documents.files import read_catalog
 from policies.document import InputError
 from policies.policy import PolicySet
 from policies.state.updater import AUTO
-from webhook.reload.sources import Sources, SourcesError, of_a_cluster
+from sources.sources import Sources, SourcesError, of_a_cluster
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -73,7 +73,7 @@ def test_wrong_values_are_bad_input() -> None:
 
 def test_warnings_about_policies_are_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is odd without being wrong goes to stderr, and the snapshot is built."""
-    monkeypatch.setattr("webhook.reload.sources.read_policies", lambda *_: (PolicySet(), [], [InputError(file="x.yaml", message="odd")]))
+    monkeypatch.setattr("sources.sources.read_policies", lambda *_: (PolicySet(), [], [InputError(file="x.yaml", message="odd")]))
     snapshot_from(parsed())
     assert capsys.readouterr().err == "berth: warning: x.yaml: odd\n"
 

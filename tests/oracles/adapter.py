@@ -30,6 +30,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import cli
 from cli import main
 from server.limits import Limits
+from sources.sources import Sources, SourcesError, load
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.oracles.layers import Seen, data_of, rendered_data, sentences_of
@@ -37,7 +38,6 @@ from tests.support.calls.in_process import ask
 from tests.support.module_imports import ROOT
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.admission.namespace_shares import NamespaceShares
-from webhook.reload.sources import Sources, SourcesError, load
 
 Raw = dict[str, Any]
 NOW = datetime.datetime(2026, 11, 25, 12, tzinfo=datetime.UTC)

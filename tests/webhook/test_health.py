@@ -12,6 +12,7 @@ import pytest
 from policies.modes.advertised import Advertised, Twice
 from policies.state.snapshot import Snapshot
 from server.limits import Limits
+from sources.sources import ClusterSource, Sources, load
 from telemetry.metrics import Metrics
 from telemetry.watch_metrics import Watching
 from tests.cluster.certificates.test_keeper import Api
@@ -20,7 +21,6 @@ from webhook.admission.app import Replica
 from webhook.health import checks, starlette_of
 from webhook.reload.condition import Condition
 from webhook.reload.shared_certificate import CertificateSecret, SharedCertificate
-from webhook.reload.sources import ClusterSource, Sources, load
 
 NOW = 1_800_000_000.0
 SNAPSHOT = load(Sources()).snapshot

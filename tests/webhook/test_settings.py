@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from certs.rotation import Lives
+from sources.sources import ClusterSource, Sources
 from webhook.reload.shared_certificate import CertificateSecret
-from webhook.reload.sources import ClusterSource, Sources
 from webhook.settings import DEFAULT_LEASE, Settings, SettingsError, listen_address, url
 
 

@@ -35,6 +35,7 @@ from cluster.watch.reflector import Reflector
 from cluster.watch.store import Store
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
+from sources.sources import ClusterSource
 from telemetry import log
 from telemetry.watch_metrics import Watching, Writes
 from webhook import memory
@@ -42,7 +43,6 @@ from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.batches import AGAIN, Batches, pause
 from webhook.reload.changed_files import beside
 from webhook.reload.followed_kinds import denied, ended, knows_all_nodes, log_event, synced, watching
-from webhook.reload.sources import ClusterSource
 
 SETTLES = 0.1
 """Seconds that a change waits for others: pods are bound and change in bursts."""

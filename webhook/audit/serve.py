@@ -16,13 +16,13 @@ from policies.document import InputError
 from server.limits import GOODBYE, HEALTH_CONNECTIONS, Limits
 from server.listener import StartError, listen
 from server.server import Server
+from sources.sources import SourcesError, of_a_cluster, options
 from telemetry import log
 from webhook import health
 from webhook.audit import pages
 from webhook.audit.auditor import Auditor
 from webhook.audit.settings import AuditSettings
 from webhook.process import Background, bound, cannot_start, logging, on_signals
-from webhook.reload.sources import SourcesError, of_a_cluster, options
 
 
 def run(settings: AuditSettings) -> int:

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from webhook.reload.sources import ClusterSource, Sources
+from sources.sources import ClusterSource, Sources
 from webhook.settings import DEFAULT_AUDIT_LEASE, DEFAULT_HEALTH, SettingsError, cluster_source, listen_address
 
 

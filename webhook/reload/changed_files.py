@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from cluster import full_collections
 from documents.files import Stamp, read_once, stamp
-from webhook.reload.sources import Loaded, Loader, Sources
+from sources.sources import Loaded, Loader, Sources
 
 T = TypeVar("T")
 MOST_CHECKS = 60

@@ -26,6 +26,7 @@ from policies.facts.offered_devices import STACKS
 from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Update, Updater
+from sources.sources import ClusterSource, Sources, of_a_cluster, options
 from telemetry import log
 from telemetry.device_modes import DeviceModes
 from telemetry.watch_metrics import WatchCollector, Watching, Writes
@@ -35,7 +36,6 @@ from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import Condition
 from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, log_event, synced, watching
 from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
-from webhook.reload.sources import ClusterSource, Sources, of_a_cluster, options
 
 SETTLES = 0.01
 """Seconds that a change waits for others: `kubectl apply` of a folder arrives as one within a few ms, and

@@ -17,11 +17,11 @@ from certs.following import FollowedFiles, Source
 from certs.serving import LiveContext, Serving
 from cluster.client.new_errors import NewErrors
 from policies.state.snapshot import Snapshot
+from sources.sources import Loaded, Sources, SourcesError
 from telemetry import log
 from webhook.reload import activation
 from webhook.reload.changed_files import ChangedFiles, beside
 from webhook.reload.condition import Condition
-from webhook.reload.sources import Loaded, Sources, SourcesError
 
 LOOK = 1.0
 """Seconds between two checks of files: the certificate is read whole in 30 us, of a hundred policy files only

@@ -24,8 +24,8 @@ from certs.serving import Serving, serving_of, serving_of_pem
 from cluster.background import background
 from cluster.client.errors import AccessError
 from registration.configurations import FIRST_NAME, NAME
+from sources.sources import ClusterSource
 from telemetry import log
-from webhook.reload.sources import ClusterSource
 
 if TYPE_CHECKING:
     from cluster.certificates.follower import Follower, Pair

@@ -18,8 +18,8 @@ from cli.replaying import total as total_module
 from documents.recordings import pieces
 from policies.engine import evaluate
 from policies.state.snapshot import Snapshot
+from sources.sources import Sources, load
 from tests.cli.replaying.events import Raw, cloud_entry, decided, event, lines, of_job, pod
-from webhook.reload.sources import Sources, load
 
 Run = Callable[..., tuple[int, str, str]]
 PLATFORM = ("--platforms", "karpenter-aws")

@@ -16,6 +16,7 @@ from analysis.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
 from catalog.prices import prices
 from cli.given import whole_cluster
 from cli.main import main
+from sources.sources import Sources, load
 from tests.cli.inspect.test_audit import ROOT, pod
 from tests.cli.inspect.test_replay import FEW, GRACE, policy
 from tests.cli.replaying.events import event, lines
@@ -24,7 +25,6 @@ from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane
-from webhook.reload.sources import Sources, load
 
 Run = Callable[..., tuple[int, str, str]]
 

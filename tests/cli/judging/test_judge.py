@@ -13,7 +13,7 @@ from cli.judging.judge import Outcome, judge
 from policies.document import Document
 from policies.patch.json_tree import apply_patch, remove_at, value_at
 from policies.state.snapshot import Snapshot
-from webhook.reload.sources import Sources, load
+from sources.sources import Sources, load
 
 ROOT = Path(__file__).parents[3]
 ONLY_LIMIT = {"limits": {"nvidia.com/gpu": 1, "cpu": "4"}}

@@ -14,9 +14,9 @@ from cli.replaying.comparison import Comparer, Comparison
 from cli.replaying.counting import counted
 from cli.replaying.total import Total
 from documents.recordings.pieces import Piece, pieces
+from sources.sources import Sources, load
 from tests.cli.replaying.events import decided, event, lines, of_job, pod
 from tests.support.counts import count
-from webhook.reload.sources import Sources, load
 
 ODD: tuple[Any, ...] = (None, True, 0, -1, 2**64, 1.5, "", "x", "\ud7ff", "1e400", [], {}, [None], [[]], {"": None}, {"a": {"b": ["c"]}})
 

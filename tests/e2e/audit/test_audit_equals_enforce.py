@@ -19,13 +19,13 @@ from analysis.audit.stored_pod import stored, widest
 from policies.patch.applied import APPLIED
 from policies.verdict import Would
 from policies.workloads.controllers import CONTROLLERS
+from sources.sources import Sources, load
 from tests.e2e.differential.pods import generated
 from tests.e2e.judged import Judged, judged
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.api import Raw, Reply
 from tests.testcluster.controlplane.cluster import Cluster
-from webhook.reload.sources import Sources, load
 
 PODS = count(60, 10_000)
 PLATFORMS = "karpenter-aws,gfd"

@@ -17,7 +17,7 @@ from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.workloads import pod_schema
 from policies.workloads.controllers import bare_pod
-from webhook.reload.sources import Sources, load
+from sources.sources import Sources, load
 
 ROOT = Path(__file__).parents[3]
 WRONG: tuple[Any, ...] = (None, 1, True, 1.5, "x", [], {}, [1], {"a": 1}, [None])

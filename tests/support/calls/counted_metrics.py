@@ -17,13 +17,13 @@ from policies.modes.advertised import Advertised
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Verdict
+from sources.sources import Sources, load
 from telemetry.device_modes import DeviceModes
 from telemetry.metrics import ANSWERS, Metrics
 from telemetry.watch_metrics import WatchCollector, Watching, Writes
 from webhook.reload.condition import FilesCollector
 from webhook.reload.registration_check import Registered, RegisteredCollector
 from webhook.reload.shared_certificate import CaCollector
-from webhook.reload.sources import Sources, load
 
 ROOT = Path(__file__).parent.parent.parent.parent
 REVIEWS = ROOT / "tests" / "reviews"

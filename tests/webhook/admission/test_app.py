@@ -14,10 +14,10 @@ from server.answers import TOO_MANY
 from server.http import Call, Denial
 from server.limits import Limits
 from server.requests import NO_ROOM
+from sources.sources import Sources, load
 from telemetry.metrics import Metrics
 from tests.support.calls.in_process import JSON, Received, answered, ask, ask_asgi
 from webhook.admission.app import LARGEST_REVIEW, App, Replica, starlette_of
-from webhook.reload.sources import Sources, load
 
 LIMIT = Limits().body
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"

@@ -13,11 +13,11 @@ import pytest
 
 from analysis.reviews.review import WARNING_LENGTH, WARNINGS_TOTAL
 from policies.state.snapshot import Snapshot
+from sources.sources import Sources, SourcesError, load
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
 from webhook.admission.decision_cache import Decisions, none_decided
-from webhook.reload.sources import Sources, SourcesError, load
 
 ROOT = Path(__file__).parents[3]
 URL = "https://berth.example.com"

@@ -25,13 +25,13 @@ from policies.pods.projection import extract
 from policies.request import Phase, Request
 from policies.state.snapshot import Snapshot
 from policies.verdict import MODES
+from sources.sources import Sources, load
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.support.counts import count
 from tests.support.generators.strategies import case_of
 from webhook.admission import decision_cache, handlers
 from webhook.admission.decision_cache import Decisions, none_decided
-from webhook.reload.sources import Sources, load
 
 ROOT = Path(__file__).parent.parent.parent.parent
 BODY = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()

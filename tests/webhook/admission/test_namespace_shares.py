@@ -11,13 +11,13 @@ import pytest
 
 from policies.state.snapshot import Snapshot
 from server.limits import Limits
+from sources.sources import Sources, load
 from telemetry.metrics import Metrics
 from tests.support.calls.in_process import JSON, Received, ask, port, read_answer, run
 from tests.testcluster.calls import PATIENCE
 from webhook.admission import app as app_module
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.admission.namespace_shares import _MOST, BURST, LOG_INTERVAL, OTHERS, SHARE, NamespaceShares
-from webhook.reload.sources import Sources, load
 
 ROOT = Path(__file__).parent.parent.parent
 CREATE = (ROOT / "reviews" / "pods-create-train-llama.json").read_bytes()

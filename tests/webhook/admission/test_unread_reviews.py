@@ -14,11 +14,11 @@ import pytest
 from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS
 from policies.state.snapshot import Snapshot
 from server.limits import UID_BYTES
+from sources.sources import Sources, load
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
 from webhook.admission.unread_reviews import Head, head_of
-from webhook.reload.sources import Sources, load
 
 ROOT = Path(__file__).parent.parent.parent
 BODY = (ROOT / "reviews" / "pods-create-train-llama.json").read_bytes()

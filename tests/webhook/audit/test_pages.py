@@ -14,11 +14,11 @@ from catalog.prices import prices
 from cluster.client.access import Access
 from cluster.client.api_client import Client
 from policies.state.updater import AUTO, Options
+from sources.sources import ClusterSource
 from telemetry.exposition import exposition
 from tests.support.generators.random_worlds import catalog
 from webhook.audit.auditor import Auditor
 from webhook.audit.pages import AuditCollector, checks
-from webhook.reload.sources import ClusterSource
 
 DOCUMENTATION = Path(__file__).parents[3] / "docs" / "audit.md"
 NOBODY = """

@@ -13,6 +13,7 @@ from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.trims import Raw
 from policies.state.updater import Update, Updater
 from server.limits import Limits
+from sources.sources import ClusterSource, Sources, SourcesError, of_a_cluster, options
 from telemetry.metrics import Metrics
 from tests.support.cluster.collecting_store import until
 from webhook.admission.app import Replica
@@ -22,7 +23,6 @@ from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, Changes
 from webhook.reload.cluster_watcher import ClusterWatcher
 from webhook.reload.condition import Condition
-from webhook.reload.sources import ClusterSource, Sources, SourcesError, of_a_cluster, options
 
 
 def policy(name: str, version: int, most: int = 1) -> Raw:

@@ -15,13 +15,13 @@ import pytest
 from documents import files
 from documents.files import Stamp
 from policies.document import InputError
+from sources.sources import Loaded, Loader, Sources, SourcesError
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.testcluster.calls import PATIENCE
 from webhook.admission import handlers
 from webhook.reload import changed_files
 from webhook.reload.changed_files import ChangedFiles, beside, pauseless_collection
-from webhook.reload.sources import Loaded, Loader, Sources, SourcesError
 
 BODY = (Path(__file__).parent.parent.parent / "reviews" / "pods-create-train-llama.json").read_bytes()
 POLICY = """\

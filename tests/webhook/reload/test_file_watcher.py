@@ -12,6 +12,7 @@ import pytest
 from documents import files
 from documents.files import Stamp, stamp
 from server.limits import Limits
+from sources.sources import Loader, Sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.testcluster.calls import PATIENCE
@@ -21,7 +22,6 @@ from webhook.health import checks
 from webhook.reload import changed_files
 from webhook.reload.condition import Condition, FilesCollector
 from webhook.reload.file_watcher import PolicyFileWatcher
-from webhook.reload.sources import Loader, Sources
 
 
 def state(condition: Condition) -> tuple[float, bool]:

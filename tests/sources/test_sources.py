@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from policies.offers.constraints import Compiler
-from webhook.reload.sources import Loader, Sources, SourcesError, load, options, read_facts
+from sources.sources import Loader, Sources, SourcesError, load, options, read_facts
 
 POLICY = "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: {name: mine}\nspec: {default: {acceleratorTaints: Tolerate}}\n"
 

@@ -1,0 +1,1 @@
+"""Why a pod or workload cannot run, and what repairs it."""
