@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from cli.judging.patch_applier import apply_patch
+from analysis.admission.patch_applier import apply_patch
 from cli.output.diff import coloured, unified
 from cli.terminal import screen
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from analysis.effective import admission_preview
-from analysis.effective.admission_preview import Judgement
+from analysis.admission import admission_preview
+from analysis.admission.admission_preview import Judgement
 from analysis.kueue import places
 from analysis.reviews import review
 from analysis.reviews.decoding import MOST_READ, encoded

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from analysis.effective import admission_preview
+from analysis.admission import admission_preview
+from analysis.admission.manifests import Manifest, Subject
 from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import Found
 from cli.explaining import fixes
-from cli.given.manifests import Manifest, Subject
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.fleet import OUTLOOKS, Fleet, best

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from analysis.admission import admission_preview
+from analysis.admission.manifests import Manifest, Subject
 from analysis.audit.judged import Judged, judge
 from analysis.audit.stored_pod import FINISHED, StoredPod, stored, widest
-from analysis.effective import admission_preview
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, Found, runs, smallest
 from catalog.prices import Prices
@@ -19,7 +20,6 @@ from cli.explaining.denied import Admission
 from cli.explaining.explanation import Explanation, Remedy, State, Where
 from cli.explaining.told import told
 from cli.given.asked_cluster import Asked
-from cli.given.manifests import Manifest, Subject
 from policies.engine import arrived
 from policies.patch import standing
 from policies.patch.applied import APPLIED

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.given.manifests import Manifest, Subject
-from cli.judging.template_edits import project
+from analysis.admission.manifests import Manifest, Subject
+from analysis.admission.template_edits import project
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import set_at, value_at
 from policies.values.untyped import map_at, maps_in

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analysis.admission.manifests import Manifest
 from analysis.kueue import places, waiting
 from analysis.kueue.waiting import Standing
 from cli.explaining.explanation import Queued
 from cli.given.asked_cluster import Asked
-from cli.given.manifests import Manifest
 from documents.printable import printable
 from policies.pods.permissions import QUEUE_NAME
 from policies.state.snapshot import Facts

@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from analysis.admission import manifests
+from analysis.admission.manifests import Manifest
 from catalog import Catalog, Workload
 from catalog.nearest import hint
-from cli.given import manifests
 from cli.given.from_cluster import default_kubeconfig
-from cli.given.manifests import Manifest
 from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.survey.neighbours import Neighbours, controller

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from cli.given.manifests import fact_of
+from analysis.admission.manifests import fact_of
 from documents.files import read_paths
 from documents.yaml_reader import documents, one_value
 from policies.document import Document, InputError, objects

@@ -70,8 +70,8 @@ def add_parser(subcommands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
+    from analysis.admission.patch_applier import apply_patch
     from cli.given import scanned_cluster
-    from cli.judging.patch_applier import apply_patch
     from cli.output import scan_diff, scan_html, scan_output, suggested
 
     if args.diff and args.output != "text":

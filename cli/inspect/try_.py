@@ -14,9 +14,9 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
+from analysis.admission.judge import Outcome, judge
+from analysis.admission.manifests import read
 from cli.given.inputs import Inputs, unfilled
-from cli.given.manifests import read
-from cli.judging.judge import Outcome, judge
 from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
 from cli.output import manifests, report, stderr
 from cli.terminal import screen

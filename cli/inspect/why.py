@@ -94,9 +94,9 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
+    from analysis.admission.manifests import read
     from cli.explaining.explain import Explainer
     from cli.given import asked_cluster
-    from cli.given.manifests import read
 
     manifests = [read(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
     manifest = next((one for one in manifests if one.subjects), None)

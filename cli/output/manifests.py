@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol, TextIO
 
+from analysis.admission.judge import Judged, Outcome
+from analysis.admission.manifests import REVIEWED
 from analysis.reviews.review import answer
-from cli.given.manifests import REVIEWED
-from cli.judging.judge import Judged, Outcome
 from cli.output.diff import coloured, unified
 from cli.output.report import place
 from cli.terminal import screen

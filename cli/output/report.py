@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from cli.judging.judge import Judged, Outcome
+from analysis.admission.judge import Judged, Outcome
 from cli.terminal.screen import PLAIN, Screen, Style
 from documents.printable import printable
 from policies.document import Document, path_text

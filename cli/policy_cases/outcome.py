@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Self
 
-from cli.judging.patch_applier import apply_patch
+from analysis.admission.patch_applier import apply_patch
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from analysis.effective import admission_preview
-from analysis.effective.admission_preview import Judgement
+from analysis.admission import admission_preview
+from analysis.admission.admission_preview import Judgement
 from analysis.replay.decision import Decision, of_judgement
 from analysis.replay.difference import Difference, difference
 from analysis.replay.stakes import NOTHING, Stake, Stakes

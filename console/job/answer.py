@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from analysis.effective import admission_preview
+from analysis.admission import admission_preview
+from analysis.admission.judge import Outcome, judge
+from analysis.admission.manifests import Manifest, Subject
 from analysis.fixes.alternatives import Alternative, Alternatives, Search
 from cli.explaining import denied, fixes
 from cli.explaining.explain import Explainer
 from cli.explaining.explanation import Explanation
-from cli.given.manifests import Manifest, Subject
-from cli.judging.judge import Outcome, judge
 from cli.output import report
 from cli.output.diff import HEADER, unified
 from console.job import verdict

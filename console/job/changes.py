@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from cli.judging.judge import Judged, Outcome
+from analysis.admission.judge import Judged, Outcome
 from cli.output.diff import marked_lines, spans
 from documents.yaml_writer import emit, open_list, open_map, scalar
 from policies.patch.json_tree import value_at

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from analysis.admission.judge import judge
+from analysis.admission.manifests import Manifest, read
 from cli.given.inputs import Inputs, unfilled
-from cli.given.manifests import Manifest, read
-from cli.judging.judge import judge
 from cli.output import report
 from console.world.world import Raw
 from policies import work_budget

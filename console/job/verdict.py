@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from analysis.admission.judge import Outcome
 from cli.explaining.explanation import Explanation
 from cli.explaining.text import listed
-from cli.judging.judge import Outcome
 from cli.output import report
 from policies.verdict import Violation
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import orjson
 
+from analysis.admission import admission_preview
 from analysis.audit.stored_pod import widest
-from analysis.effective import admission_preview
 from analysis.replay.decision import of_judgement
 from catalog import Catalog
 from cli.replaying.creations import Creation, creation

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.given.manifests import read
-from cli.judging.judge import judge
+from analysis.admission.judge import judge
+from analysis.admission.manifests import read
 from cli.output import report
 from cli.output.diff import unified
 from documents.yaml_reader import one_value

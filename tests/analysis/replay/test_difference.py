@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from analysis.effective import admission_preview
+from analysis.admission import admission_preview
 from analysis.replay.decision import Decision, Reason, WouldBe, of_judgement
 from analysis.replay.difference import Side, difference
 from analysis.replay.effects import Effect

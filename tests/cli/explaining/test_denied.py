@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis.admission.judge import judge
+from analysis.admission.manifests import Manifest, read
 from catalog.prices import prices
 from cli.explaining import text, values
 from cli.explaining.explain import Explainer
 from cli.explaining.explanation import Explanation
-from cli.given.manifests import Manifest, read
-from cli.judging.judge import judge
 from policies.document import Document
 from policies.scheduling.fleet import fleet_of
 from policies.state.snapshot import Snapshot

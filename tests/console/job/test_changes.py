@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from analysis.admission.judge import judge
+from analysis.admission.manifests import read
 from cli.given.inputs import Inputs
-from cli.given.manifests import read
-from cli.judging.judge import judge
 from console.job.changes import changes, paths
 from console.world.scope import ALL, EVERYTHING, Scope
 from documents.yaml_writer import lines

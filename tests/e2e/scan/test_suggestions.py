@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.admission.patch_applier import apply_patch
 from analysis.scan.finding import Hit
 from analysis.scan.suggestions.written import Written, suggestions
-from cli.judging.patch_applier import apply_patch
 from cli.main import main
 from tests.support.counts import PROVE, count
 from tests.support.recorded import eks, gke, on_premises

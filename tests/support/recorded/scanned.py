@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from analysis.admission.patch_applier import apply_patch
 from analysis.scan.finding import Finding
 from analysis.scan.remedies import Remedies
 from analysis.scan.report import Report, scan
@@ -12,7 +13,6 @@ from analysis.scan.seen import Seen, see
 from catalog.prices import prices
 from cli.given.scanned_cluster import of_objects
 from cli.inspect.scan import shipped
-from cli.judging.patch_applier import apply_patch
 from policies.state.updater import AUTO, Options
 from tests.support.generators.random_worlds import catalog
 

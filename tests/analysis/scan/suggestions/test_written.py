@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from analysis.admission.patch_applier import apply_patch
 from analysis.scan.suggestions.written import Written, comment, suggestions
-from cli.judging.patch_applier import apply_patch
 from cli.output.suggested import text
 from documents.yaml_reader import documents
 from policies.objects.parse import parse_objects

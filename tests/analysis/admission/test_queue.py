@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cli.given.manifests import read
-from cli.judging.judge import Outcome, judge
+from analysis.admission.judge import Outcome, judge
+from analysis.admission.manifests import read
 from policies.document import Document
 from tests.support import snapshots
 from tests.support.cases import golden

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from analysis.admission.manifests import Manifest, Subject
+from analysis.admission.patch_applier import apply_patch
 from analysis.reviews import workload_review
 from analysis.reviews.decoding import Unreadable
 from analysis.reviews.workload_advice import Advised
 from analysis.reviews.workload_review import WorkloadReview
-from cli.given.manifests import Manifest, Subject
-from cli.judging.patch_applier import apply_patch
 from policies.pods.queue_systems import KUEUE
 from policies.rules.queues import keys
 from policies.state.snapshot import Snapshot

@@ -10,7 +10,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from cli.judging.patch_applier import apply_patch
+from analysis.admission.patch_applier import apply_patch
 from policies.patch import json_tree
 
 POD: dict[str, Any] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.judging.template_edits import project
+from analysis.admission.template_edits import project
 from policies.patch.json_tree import insert_at, remove_at, set_at
 from policies.verdict import Edit, Path
 from policies.workloads.controllers import with_defaults

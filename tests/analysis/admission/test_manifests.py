@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from analysis.admission.manifests import Manifest, fact_of, read
 from catalog import Catalog
-from cli.given.manifests import Manifest, fact_of, read
 from documents.files import read_catalog
 from policies.document import Document, InputError, path_text
 from policies.facts.cluster_facts import ClusterFacts

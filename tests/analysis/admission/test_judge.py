@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cli.given.manifests import read
-from cli.judging.judge import Outcome, judge
+from analysis.admission.judge import Outcome, judge
+from analysis.admission.manifests import read
 from policies.document import Document
 from policies.patch.json_tree import apply_patch, remove_at, value_at
 from policies.state.snapshot import Snapshot

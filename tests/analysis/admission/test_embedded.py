@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.given.embedded import inside
+from analysis.admission.embedded import inside
 from policies.document import path_text
 
 JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"inner": {"apiVersion": "v1", "kind": "Pod", "spec": {}}}}

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.admission import embedded
 from analysis.reviews import claim_review, review
 from analysis.reviews.review import Review, ReviewError
 from catalog import Catalog
-from cli.given import embedded
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError, kind_of
 from policies.facts import admission_queues, device_requests

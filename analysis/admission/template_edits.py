@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cli.judging.patch_applier import apply_patch
+from analysis.admission.patch_applier import apply_patch
 from policies.patch.json_patch import MISSING, Patch, value_at
 from policies.verdict import Edit, Path
 
