@@ -14,12 +14,12 @@ from analysis.audit.judged import Judged, judge
 from analysis.audit.stored_pod import FINISHED, StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, Found, runs, smallest
+from analysis.why.surroundings import Surroundings
 from catalog.prices import Prices
 from cli.explaining import denied, fixes, queued
 from cli.explaining.denied import Admission
 from cli.explaining.explanation import Explanation, Remedy, State, Where
 from cli.explaining.told import told
-from cli.given.asked_cluster import Asked
 from policies.engine import arrived
 from policies.patch import standing
 from policies.patch.applied import APPLIED
@@ -53,7 +53,7 @@ class Explainer:
         self._tries = tries
         self._searched = searched or snapshot
 
-    def of_object(self, title: str, asked: Asked, made_of: Manifest | None) -> Explanation:
+    def of_object(self, title: str, asked: Surroundings, made_of: Manifest | None) -> Explanation:
         """Return the explanation of an object of the cluster. ``made_of``: what its pods are made of, where that is known."""
         pods = sorted(asked.pods, key=lambda pod: str(map_at(pod, "metadata").get("creationTimestamp")))
         pod = next((one for one in pods if _waits(one)), pods[0] if pods else None)
@@ -172,7 +172,7 @@ def _waits(pod: Raw) -> bool:
     return not map_at(pod, "spec").get("nodeName") and map_at(pod, "status").get("phase") not in FINISHED
 
 
-def _state(pod: Raw | None, asked: Asked) -> State:
+def _state(pod: Raw | None, asked: Surroundings) -> State:
     if pod is not None:
         return "pending" if _waits(pod) else "admitted"
     return "denied" if any(one.get("reason") == "FailedCreate" for one in asked.events) else "waiting"

@@ -8,8 +8,8 @@ from typing import Any
 from analysis.admission.manifests import Manifest
 from analysis.kueue import places, waiting
 from analysis.kueue.waiting import Standing
+from analysis.why.surroundings import Surroundings
 from cli.explaining.explanation import Queued
-from cli.given.asked_cluster import Asked
 from documents.printable import printable
 from policies.pods.permissions import QUEUE_NAME
 from policies.state.snapshot import Facts
@@ -44,7 +44,7 @@ _EVICTED: Mapping[str, str] = {
 }
 
 
-def of(asked: Asked, made_of: Manifest | None, facts: Facts) -> Queued | None:
+def of(asked: Surroundings, made_of: Manifest | None, facts: Facts) -> Queued | None:
     """Return where the object stands in Kueue; None if it names no queue of Kueue's, or whether Kueue has a Workload of it is not known."""
     uids = [map_at(one, "metadata").get("uid") for one in (*asked.pods, *asked.owners, asked.value)]
     found = waiting.of(asked.queued, uids)

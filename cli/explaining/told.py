@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analysis.why.surroundings import Surroundings
 from cli.explaining.explanation import Told
-from cli.given.asked_cluster import Asked
 from policies.values.untyped import map_at, maps_in, text_of
 
 Raw = dict[str, Any]
@@ -16,7 +16,7 @@ _NOISE = ("Pulled", "Pulling", "Created", "Started", "Scheduled", "SuccessfulCre
 """Reasons of events that tell nothing of why a pod waits."""
 
 
-def told(asked: Asked, pod: Raw | None) -> Iterator[Told]:
+def told(asked: Surroundings, pod: Raw | None) -> Iterator[Told]:
     """Yield what the scheduler, Karpenter, controllers and Kueue tell: the newest of each."""
     newest: dict[tuple[str, str], Told] = {}
     for one in maps_in(map_at(pod, "status").get("conditions")) if pod is not None else ():

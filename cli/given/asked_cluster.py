@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
-from analysis.admission import manifests
-from analysis.admission.manifests import Manifest
+from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cli.given.from_cluster import default_kubeconfig
@@ -20,42 +19,15 @@ from cluster.survey.neighbours import Neighbours, controller
 from cluster.survey.scanned import offering, with_status
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, QUEUES, Watched, key_of
-from policies.document import Document, InputError
+from policies.document import InputError
 from policies.facts import admission_queues
-from policies.scheduling.nodes import Occupant, occupant
+from policies.scheduling.nodes import occupant
 from policies.state.objects import Change, Key
 
 Raw = dict[str, Any]
 SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
 """As kubectl has them."""
 _OURS = tuple(kind for kind in DECISIVE if kind.ours)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What was read."""
-
-    namespace: str
-    value: Raw
-    """The object that was asked about; {} if it is in a file."""
-    pods: Sequence[Raw] = ()
-    """Itself, or those that it owns."""
-    owners: Sequence[Raw] = ()
-    """Of the object: the nearest first."""
-    events: Sequence[Raw] = ()
-    """About the object, its pods, and what lies between."""
-    queued: Sequence[Raw] = ()
-    """Kueue's Workloads of the namespace."""
-    places: Sequence[Raw] = ()
-    """Nodes, NodePools, DeviceClasses."""
-    occupants: Sequence[Occupant] | None = None
-    """None if not all pods could be read."""
-    objects: Mapping[Key, Change] = field(default_factory=dict)
-    """Policies and facts."""
-    installed: bool = False
-    """True if the cluster has Berth's kinds."""
-    unread: Mapping[str, str] = field(default_factory=dict)
-    """What could not be read -> why."""
 
 
 def kind_of(text: str, catalog: Catalog) -> list[Workload]:
@@ -76,7 +48,7 @@ def kind_of(text: str, catalog: Catalog) -> list[Workload]:
 
 def read(
     kubeconfig: str | None, context: str | None, namespace: str | None, target: tuple[str, str] | None, catalog: Catalog, progress: Progress
-) -> Asked:
+) -> Surroundings:
     """Read around TYPE/NAME, or, without a target, the places and policies for an object of a file. Raises InputError."""
     access = Access(kubeconfig or default_kubeconfig(os.environ), context)
     try:
@@ -85,11 +57,13 @@ def read(
         raise InputError(file="cluster", message=str(error)) from None
 
 
-async def _read(access: Access, namespace: str | None, target: tuple[str, str] | None, catalog: Catalog, progress: Progress) -> Asked:
+async def _read(
+    access: Access, namespace: str | None, target: tuple[str, str] | None, catalog: Catalog, progress: Progress
+) -> Surroundings:
     client = await Client.connect(access)
     try:
         near = Neighbours(client, catalog, namespace or client.namespace)
-        found = Asked(namespace=near.namespace, value={})
+        found = Surroundings(namespace=near.namespace, value={})
         if target is not None:
             value = await _target(near, *target, catalog)
             found = await _around(near, value)
@@ -102,7 +76,7 @@ Kinds = Collection[tuple[str, str]]
 """(API group, plural)"""
 
 
-async def near(client: Client, namespace: str, target: tuple[str, str], catalog: Catalog, kinds: Kinds) -> Asked:
+async def near(client: Client, namespace: str, target: tuple[str, str], catalog: Catalog, kinds: Kinds) -> Surroundings:
     """Read around TYPE/NAME, without places and policies. ``kinds``: of the kinds that TYPE may mean, those that are looked for.
 
     Raises InputError if it is not there, and Unreachable.
@@ -110,20 +84,6 @@ async def near(client: Client, namespace: str, target: tuple[str, str], catalog:
     around = Neighbours(client, catalog, namespace)
     found = await _around(around, await _target(around, *target, catalog, kinds))
     return replace(found, unread=dict(around.unread))
-
-
-def made_of(asked: Asked, catalog: Catalog) -> Manifest | None:
-    """Return the topmost object that the pods are made of and that Berth can read; None for a bare pod."""
-    for value in (*reversed(asked.owners), asked.value):
-        if value.get("kind") == "Pod":
-            continue
-        try:
-            manifest = manifests.read(Document(file=str(value.get("kind")), value=value), catalog, asked.namespace)
-        except InputError:
-            continue
-        if manifest.subjects:
-            return manifest
-    return None
 
 
 async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kinds: Kinds | None = None) -> Raw:
@@ -152,7 +112,7 @@ async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kin
     raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}")
 
 
-async def _around(near: Neighbours, value: Raw) -> Asked:
+async def _around(near: Neighbours, value: Raw) -> Surroundings:
     pods, between = ([value], []) if value.get("kind") == "Pod" else await _pods_of(near, value)
     owners = await near.owners(value)
     told = [value, *between, *owners, *pods[:20]]
@@ -160,7 +120,7 @@ async def _around(near: Neighbours, value: Raw) -> Asked:
     for uid in dict.fromkeys(str(one["metadata"].get("uid")) for one in told):
         events += await near.events(**{"involvedObject.uid": uid})
     queued = await near.queued()
-    return Asked(namespace=near.namespace, value=value, pods=pods, owners=owners, events=events, queued=queued)
+    return Surroundings(namespace=near.namespace, value=value, pods=pods, owners=owners, events=events, queued=queued)
 
 
 async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
@@ -186,7 +146,7 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
     return found, list(between.values())
 
 
-async def _with_places(client: Client, near: Neighbours, found: Asked, progress: Progress) -> Asked:
+async def _with_places(client: Client, near: Neighbours, found: Surroundings, progress: Progress) -> Surroundings:
     namespaces = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
     kinds = {kind.kind: kind for kind in DECISIVE if kind.kind != "Namespace"}
     kinds["Node"] = replace(kinds["Node"], trim=offering)

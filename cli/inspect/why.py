@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from analysis.conditions.server_mode import as_served
+from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
 from catalog.prices import prices
-from cli.given.asked_cluster import Asked
 from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, say_capped, snapshot_from, sources_from
 from cli.output import stderr
 from cli.terminal import screen
@@ -90,7 +90,7 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
         asked = asked_cluster.read(args.kubeconfig, args.context, args.namespace, (type_, name), catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
     explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
-    return explainer.of_object(args.target, asked, asked_cluster.made_of(asked, catalog))
+    return explainer.of_object(args.target, asked, made_of(asked, catalog))
 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
@@ -103,7 +103,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     if manifest is None:
         raise InputError(file=args.file, message="has no pod and no workload that creates pods")
     if args.facts:
-        asked = Asked(namespace=manifest.namespace, value={})
+        asked = Surroundings(namespace=manifest.namespace, value={})
     else:
         with reading() as progress:
             asked = asked_cluster.read(args.kubeconfig, args.context, manifest.namespace, None, catalog, progress.read)
@@ -113,7 +113,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     return explainer.of_manifest(title, manifest, list(asked.unread.values()))
 
 
-def _snapshot(args: argparse.Namespace, asked: Asked, catalog: Catalog, chosen: Options) -> Snapshot:
+def _snapshot(args: argparse.Namespace, asked: Surroundings, catalog: Catalog, chosen: Options) -> Snapshot:
     """Return the policies of --policies over the facts, or the cluster's own: none where Berth is not installed."""
     if args.policies:
         return snapshot_from(args, [one for one in asked.objects.values() if one])
@@ -128,7 +128,7 @@ def _given(args: argparse.Namespace) -> list[dict[str, Any]]:
     return [item.value for item in read_objects(args.facts) if isinstance(item.value, dict)]
 
 
-def _fleet(asked: Asked, given: list[dict[str, Any]], snapshot: Snapshot) -> Fleet | None:
+def _fleet(asked: Surroundings, given: list[dict[str, Any]], snapshot: Snapshot) -> Fleet | None:
     """Return the places; None if neither nodes nor NodePools are known."""
     places = [*asked.places, *(one for one in given if one.get("kind") in PLACES)]
     if not places and ("Node" in asked.unread or not asked.objects):

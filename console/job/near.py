@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from analysis.why.surroundings import Surroundings
 from catalog import Catalog
-from cli.given.asked_cluster import Asked, kind_of
+from cli.given.asked_cluster import kind_of
 from cluster.survey.neighbours import controller
 from console.server.page import Visit
 from console.world.derived import Derived
@@ -46,7 +47,7 @@ class Dump:
         self._by_uid.pop("", None)
         self._owned.pop("", None)
 
-    def near(self, namespace: str, type_: str, name: str, catalog: Catalog) -> Asked | None:
+    def near(self, namespace: str, type_: str, name: str, catalog: Catalog) -> Surroundings | None:
         """Return TYPE/NAME with its pods, owners, events and Kueue's Workloads; None if the dump does not have it. Raises InputError
         for a type that nobody knows."""
         kinds = [one.kind for one in kind_of(type_, catalog)]
@@ -57,7 +58,9 @@ class Dump:
         pods = [value] if value.get("kind") == "Pod" else [one for one in below if one.get("kind") == "Pod"][:MOST_PODS]
         owners = list(self._owners(value))
         events = [event for one in (value, *below, *owners) for event in self._events.get(_self(one), ())]
-        return Asked(namespace=namespace, value=value, pods=pods, owners=owners, events=events, queued=self._queued.get(namespace, []))
+        return Surroundings(
+            namespace=namespace, value=value, pods=pods, owners=owners, events=events, queued=self._queued.get(namespace, [])
+        )
 
     def _owners(self, value: Raw) -> Iterator[Raw]:
         for _ in range(MOST_OWNERS):
@@ -87,7 +90,7 @@ def _about(event: Raw) -> str:
 DUMPS = Derived(Dump)
 
 
-def of_dump(world: World, namespace: str, type_: str, name: str) -> Asked:
+def of_dump(world: World, namespace: str, type_: str, name: str) -> Surroundings:
     """Return an object of a world of files with what is around it. Raises InputError if it is not there."""
     found = DUMPS.of(world).near(namespace, type_, name, world.snapshot.catalog)
     if found is None:
@@ -107,7 +110,7 @@ async def looked_for(visit: Visit, namespace: str, type_: str) -> Collection[Kin
     return allowed
 
 
-async def as_listed(visit: Visit, asked: Asked) -> Asked:
+async def as_listed(visit: Visit, asked: Surroundings) -> Surroundings:
     """Return what was read, without owners and Workloads of Kueue's that the viewer may not list."""
     catalog = visit.view.world.snapshot.catalog
     kinds = [_kind(one, catalog) for one in asked.owners]
@@ -124,7 +127,7 @@ def _kind(value: Raw, catalog: Catalog) -> Kind:
     return Kind(text_of(value.get("apiVersion")).rpartition("/")[0], plural)
 
 
-def permitted(asked: Asked, view: View) -> Asked:
+def permitted(asked: Surroundings, view: View) -> Surroundings:
     """Return what the viewer may see of it: events are a right of their own."""
     if asked.namespace in view.scope.events:
         return asked

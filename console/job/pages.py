@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.audit.stored_pod import stored, widest
+from analysis.why.surroundings import Surroundings, made_of
 from cli.explaining import fixes
 from cli.explaining.explain import as_written
-from cli.given.asked_cluster import Asked, made_of
 from console.job import listing, near, shown
 from console.job.answer import Answer, Teller
 from console.job.codes import code
@@ -45,7 +45,7 @@ class Form:
     number: int = 0
 
 
-async def gather(visit: Visit) -> Asked | InputError | None:
+async def gather(visit: Visit) -> Surroundings | InputError | None:
     """Read the object that the address names afresh, where there is a cluster and the viewer may list pods there."""
     if (target := _target(visit)) is None or visit.near is None:
         return None
@@ -81,7 +81,7 @@ def _of_target(visit: Visit, target: Target, form: Form) -> Page:
             raise found
     except InputError as error:
         raise NotShown(f"{error.file} {error.message}.") from None
-    assert isinstance(found, Asked)
+    assert isinstance(found, Surroundings)
     tried = supposed(form.policy, view)
     snapshots = PLAYGROUNDS.of(view.world).snapshots(tried.changes)
     snapshot = snapshots.every
@@ -97,7 +97,7 @@ def _of_target(visit: Visit, target: Target, form: Form) -> Page:
     return _page(visit, form, answer, tried.errors)
 
 
-def _as_written(asked: Asked, snapshot: Snapshot) -> Raw | None:
+def _as_written(asked: Surroundings, snapshot: Snapshot) -> Raw | None:
     """Return the pod as its author wrote it; None if there is none."""
     if not asked.pods:
         return None

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.given.asked_cluster import Asked
+from analysis.why.surroundings import Surroundings
 from console.server.query import Query
 from console.world.scope import Kind
 from console.world.view import View
 
-Near = Callable[[str, str, str, Collection[Kind]], Awaitable[Asked]]
+Near = Callable[[str, str, str, Collection[Kind]], Awaitable[Surroundings]]
 """(namespace, type, name, the kinds of this type that are looked for) -> what was read. Raises InputError and Unreachable."""
 
 MayList = Callable[[Iterable[Kind], str], Awaitable[Collection[Kind]]]

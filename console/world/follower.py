@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from analysis.audit.stored_pod import widest
+from analysis.why.surroundings import Surroundings
 from catalog import Catalog
-from cli.given.asked_cluster import Asked, near
+from cli.given.asked_cluster import near
 from cli.given.scanned_cluster import cluster_of
 from cli.given.whole_cluster import FACTS, OURS, unread
 from cluster.client.api_client import Client
@@ -51,7 +52,7 @@ class Follower:
         """Wait for the first reading, good or not."""
         await self._read.wait()
 
-    async def near(self, namespace: str, type_: str, name: str, kinds: Collection[Kind]) -> Asked:
+    async def near(self, namespace: str, type_: str, name: str, kinds: Collection[Kind]) -> Surroundings:
         """Read one object afresh with its owners, pods, events and Kueue's Workloads, and no node. ``kinds``: of those that the type may
         mean, the ones that are looked for. Raises InputError and Unreachable."""
         return await near(self._client, namespace, (type_, name), self._catalog, kinds)

@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.why.surroundings import Surroundings
 from catalog.prices import prices
 from cli.explaining import text, values
 from cli.explaining.explain import Explainer
 from cli.explaining.explanation import Explanation
-from cli.given.asked_cluster import Asked
 from policies.scheduling.fleet import fleet_of
 from policies.scheduling.nodes import Occupant
 from policies.state.updater import Options, Updater
@@ -50,7 +50,7 @@ def _explained(pod: Raw, *places: Raw, policies: Any = (), occupants: Any = (), 
     changes = {(one["kind"], "", one["metadata"]["name"]): one for one in (*policies, *places) if one["kind"] != "DeviceClass"}
     snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply(changes).snapshot
     fleet = fleet_of(places, catalog=catalog(), tables=snapshot.tables, occupants=occupants)
-    read = Asked(namespace="n", value=pod, pods=[pod], **asked)
+    read = Surroundings(namespace="n", value=pod, pods=[pod], **asked)
     return Explainer(snapshot, fleet, prices(catalog())).of_object("pod/p", read, None)
 
 

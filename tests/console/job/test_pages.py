@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.why.surroundings import Surroundings, made_of
 from cli.explaining.explain import Explainer
-from cli.given.asked_cluster import Asked, made_of
 from cli.given.inputs import Inputs
 from cli.inspect.try_ import Trial
 from cli.output import manifests
@@ -323,7 +323,7 @@ class Live(Fixed):
         self.kinds: set[Kind] = set()
         self.near = self._near  # type: ignore[assignment]
 
-    async def _near(self, namespace: str, type_: str, name: str, kinds: Collection[Kind]) -> Asked:
+    async def _near(self, namespace: str, type_: str, name: str, kinds: Collection[Kind]) -> Surroundings:
         self.read.append((namespace, type_, name))
         self.kinds = set(kinds)
         if name == "gone":
