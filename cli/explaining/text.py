@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from analysis.audit.outcomes import field
-from cli.explaining import fixes, queued, sentences
-from cli.explaining.explanation import Explanation, Remedy, Told, Where
+from analysis.why import fixes, queued, sentences
+from analysis.why.explanation import Explanation, Remedy, Told, Where
 from cli.output import stderr
 from cli.output.columns import Styled
 from cli.terminal.screen import PLAIN, Screen, Style

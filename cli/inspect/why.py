@@ -65,7 +65,8 @@ def add_parser(subcommands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
-    from cli.explaining import text, values
+    from analysis.why import values
+    from cli.explaining import text
 
     if (args.target is None) == (args.file is None):
         raise InputError(file="why", message="needs TYPE/NAME or -f FILE, for example: berth why pod/train-0")
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
-    from cli.explaining.explain import Explainer
+    from analysis.why.explain import Explainer
     from cli.given import asked_cluster
 
     type_, slash, name = args.target.partition("/")
@@ -95,7 +96,7 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
     from analysis.admission.manifests import read
-    from cli.explaining.explain import Explainer
+    from analysis.why.explain import Explainer
     from cli.given import asked_cluster
 
     manifests = [read(item, catalog, args.namespace or "default") for item in read_objects([args.file])]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.audit.ledger import AuditedPod
-from cli.explaining import sentences
+from analysis.why import sentences
 from console.berths.denials import words
 from console.berths.drawing import Drawing, drawing
 from console.berths.groups import Group, Line, groups

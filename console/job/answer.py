@@ -10,9 +10,9 @@ from analysis.admission import admission_preview
 from analysis.admission.judge import Outcome, judge
 from analysis.admission.manifests import Manifest, Subject
 from analysis.fixes.alternatives import Alternative, Alternatives, Search
-from cli.explaining import denied, fixes
-from cli.explaining.explain import Explainer
-from cli.explaining.explanation import Explanation
+from analysis.why import denied, fixes
+from analysis.why.explain import Explainer
+from analysis.why.explanation import Explanation
 from cli.output import report
 from cli.output.diff import HEADER, unified
 from console.job import verdict

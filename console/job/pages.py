@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.audit.stored_pod import stored, widest
+from analysis.why import fixes
+from analysis.why.explain import as_written
 from analysis.why.surroundings import Surroundings, made_of
-from cli.explaining import fixes
-from cli.explaining.explain import as_written
 from console.job import listing, near, shown
 from console.job.answer import Answer, Teller
 from console.job.codes import code

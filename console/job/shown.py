@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from analysis.fixes.cautions import Caution
 from analysis.fixes.placement import Placement
-from cli.explaining import sentences, text
-from cli.explaining.explanation import Explanation
+from analysis.why import sentences
+from analysis.why.explanation import Explanation
+from cli.explaining import text
 from console.job.answer import Answer, Offer
 from console.job.verdict import WORDS
 from policies.state.objects import Entry, id_of

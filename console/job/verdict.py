@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from analysis.admission.judge import Outcome
-from cli.explaining.explanation import Explanation
+from analysis.why.explanation import Explanation
 from cli.explaining.text import listed
 from cli.output import report
 from policies.verdict import Violation

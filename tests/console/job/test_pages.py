@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.why.explain import Explainer
 from analysis.why.surroundings import Surroundings, made_of
-from cli.explaining.explain import Explainer
 from cli.given.inputs import Inputs
 from cli.inspect.try_ import Trial
 from cli.output import manifests

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analysis.why.explanation import Told
 from analysis.why.surroundings import Surroundings
-from cli.explaining.explanation import Told
 from policies.values.untyped import map_at, maps_in, text_of
 
 Raw = dict[str, Any]

@@ -8,8 +8,8 @@ from typing import Any
 from analysis.admission.manifests import Manifest
 from analysis.kueue import places, waiting
 from analysis.kueue.waiting import Standing
+from analysis.why.explanation import Queued
 from analysis.why.surroundings import Surroundings
-from cli.explaining.explanation import Queued
 from documents.printable import printable
 from policies.pods.permissions import QUEUE_NAME
 from policies.state.snapshot import Facts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.explaining.fixes import cleaned, command
+from analysis.why.fixes import cleaned, command
 
 
 def test_a_job_loses_what_its_controller_gives_each_job_anew() -> None:

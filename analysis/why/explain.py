@@ -14,12 +14,12 @@ from analysis.audit.judged import Judged, judge
 from analysis.audit.stored_pod import FINISHED, StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, Found, runs, smallest
+from analysis.why import denied, fixes, queued
+from analysis.why.denied import Admission
+from analysis.why.explanation import Explanation, Remedy, State, Where
 from analysis.why.surroundings import Surroundings
+from analysis.why.told import told
 from catalog.prices import Prices
-from cli.explaining import denied, fixes, queued
-from cli.explaining.denied import Admission
-from cli.explaining.explanation import Explanation, Remedy, State, Where
-from cli.explaining.told import told
 from policies.engine import arrived
 from policies.patch import standing
 from policies.patch.applied import APPLIED

@@ -7,10 +7,11 @@ from typing import Any
 
 from analysis.admission.judge import judge
 from analysis.admission.manifests import Manifest, read
+from analysis.why import values
+from analysis.why.explain import Explainer
+from analysis.why.explanation import Explanation
 from catalog.prices import prices
-from cli.explaining import text, values
-from cli.explaining.explain import Explainer
-from cli.explaining.explanation import Explanation
+from cli.explaining import text
 from policies.document import Document
 from policies.scheduling.fleet import fleet_of
 from policies.state.snapshot import Snapshot

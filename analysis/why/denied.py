@@ -11,7 +11,7 @@ from analysis.admission.manifests import Manifest, Subject
 from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import Found
-from cli.explaining import fixes
+from analysis.why import fixes
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.fleet import OUTLOOKS, Fleet, best

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cli.explaining import queued, sentences
-from cli.explaining.explanation import Explanation, Remedy, Where
+from analysis.why import queued, sentences
+from analysis.why.explanation import Explanation, Remedy, Where
 from policies.scheduling.blockers import Blocker
 from policies.verdict import Violation, dotted
 

@@ -8,11 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.why import values
+from analysis.why.explain import Explainer
+from analysis.why.explanation import Explanation
 from analysis.why.surroundings import Surroundings
 from catalog.prices import prices
-from cli.explaining import text, values
-from cli.explaining.explain import Explainer
-from cli.explaining.explanation import Explanation
+from cli.explaining import text
 from policies.scheduling.fleet import fleet_of
 from policies.scheduling.nodes import Occupant
 from policies.state.updater import Options, Updater

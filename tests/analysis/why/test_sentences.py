@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from cli.explaining import sentences
-from cli.explaining.sentences import amount, blocker, shown
+from analysis.why import sentences
+from analysis.why.sentences import amount, blocker, shown
 from policies.scheduling.blockers import Blocker, Kind
 from policies.verdict import Edit
 
