@@ -18,7 +18,6 @@ from typing import Any
 
 from certs.rotation import Material
 from certs.secret import from_data, is_ours
-from cli.given.from_cluster import default_kubeconfig
 from cli.options import add_cluster_options
 from cli.output import stderr
 from cluster.certificates.registrations import Configuration, Registrations
@@ -29,6 +28,7 @@ from cluster.client.errors import AccessError, Failure, Rejected
 from documents.printable import printable
 from policies.document import InputError
 from registration.configurations import NAME
+from sources.from_cluster import default_kubeconfig
 from webhook.settings import DEFAULT_SECRET
 
 WRONG = 1

@@ -18,7 +18,6 @@ from catalog import Catalog
 from catalog.parse.reader import shown
 from certs.authority import CertificateError
 from certs.chain import Chain, parse_chain
-from cli.given import webhooks_scope as scope
 from cli.output import stderr
 from documents import yaml_writer
 from documents.files import read_catalog
@@ -26,9 +25,10 @@ from policies.document import InputError
 from registration.configurations import Manifest, Service, Url, first, manifests
 from registration.entries import CLAIMS, DEFAULT, Chosen
 from registration.match_conditions import PatternError
+from sources import webhooks_scope as scope
 
 if TYPE_CHECKING:
-    from cli.given.names_found import Found
+    from sources.names_found import Found
 
 _SERVICE = re.compile(r"(?P<namespace>[a-z0-9]([-a-z0-9]*[a-z0-9])?)/(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)(:(?P<port>[0-9]{1,5}))?")
 """NAMESPACE/NAME[:PORT], with DNS labels as names."""
@@ -115,7 +115,7 @@ def _found(args: argparse.Namespace, catalog: Catalog) -> Found | None:
         raise InputError(file="--context", message="needs a kubeconfig; add --kubeconfig FILE")
     if not args.in_cluster and args.kubeconfig is None:
         return None
-    from cli.given.names_found import read  # imports aiohttp, which takes a tenth of a second
+    from sources.names_found import read  # imports aiohttp, which takes a tenth of a second
 
     return read(args.kubeconfig, args.context, catalog)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from catalog import Catalog
 from catalog.prices import Prices, prices
-from cli.given.from_cluster import default_kubeconfig
 from cli.options import assumed_platforms
 from cli.output import stderr
 from cluster.client.api_client import Access, Client
@@ -24,6 +23,7 @@ from console.world.follower import Follower
 from console.world.recorded import Recorded
 from documents.prices import read_prices
 from policies.state.updater import Options
+from sources.from_cluster import default_kubeconfig
 from sources.sources import Sources, of_a_cluster, options
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from cli import VERSION, crds, webhooks
 from cli.about import manual
 from cli.about.tree import commands
-from cli.given import webhooks_scope
 from cluster.survey.custom_workloads import resources
 from documents import yaml_writer
 from documents.files import read_catalog
@@ -25,6 +24,7 @@ from policies.objects.reference import reference_markdown
 from registration import backstop
 from registration.configurations import Service, first, manifests
 from registration.entries import CLAIMS, Chosen
+from sources import webhooks_scope
 from tests.deploy import values_schema
 from tests.deploy.monitoring import dashboards
 from tests.deploy.rendering import rendered_text

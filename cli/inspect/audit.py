@@ -40,7 +40,7 @@ from webhook.settings import DEFAULT_AUDIT_LEASE as DEFAULT_LEASE
 from webhook.settings import DEFAULT_HEALTH, DEFAULT_WATCH
 
 if TYPE_CHECKING:
-    from cli.given.whole_cluster import WholeCluster  # imports aiohttp, which takes a tenth of a second
+    from sources.whole_cluster import WholeCluster  # imports aiohttp, which takes a tenth of a second
 
 
 _INSTEAD = "; or use Berth's reports, which needs only permission to list them: berth audit --reports"
@@ -112,8 +112,8 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.in_cluster:
         raise InputError(file="--in-cluster", message="needs --serve; to read a cluster once, use --kubeconfig FILE")
-    from cli.given import whole_cluster
-    from cli.given.scanned_cluster import age
+    from sources import whole_cluster
+    from sources.scanned_cluster import age
 
     if args.facts:
         raise InputError(file="--facts", message="audit reads the facts from the cluster; remove --facts")
@@ -148,8 +148,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _reported(args: argparse.Namespace) -> int:
     """Print what reports say."""
-    from cli.given import reports
     from cli.output.audit import reported
+    from sources import reports
 
     for name in _JUDGING:
         if getattr(args, name):

@@ -129,7 +129,7 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
 
     If nodes may not be read, a platform is assumed and printed.
     """
-    from cli.given import from_cluster
+    from sources import from_cluster
 
     if args.facts:
         raise InputError(file="--facts", message="needs policies from files too: add --policies PATH, or remove --facts")

@@ -29,7 +29,7 @@ from policies.state.updater import AUTO, Updater
 from sources.sources import load, options
 
 if TYPE_CHECKING:
-    from cli.given.whole_cluster import WholeCluster
+    from sources.whole_cluster import WholeCluster
 
 CLUSTER = "cluster"
 SAME, OTHERWISE, BAD_INPUT = 0, 1, 2
@@ -149,7 +149,7 @@ def _add_reported(args: argparse.Namespace, total: Total) -> None:
 
 def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, Snapshot]:
     """Return what was read of a cluster, its own policies if it has any, and those to judge by, with its facts."""
-    from cli.given import whole_cluster
+    from sources import whole_cluster
 
     if args.facts:
         raise InputError(file="--facts", message="facts are read from the cluster; remove --facts, or pass FILEs and --policies")

@@ -71,8 +71,8 @@ def add_parser(subcommands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
     from analysis.admission.patch_applier import apply_patch
-    from cli.given import scanned_cluster
     from cli.output import scan_diff, scan_html, scan_output, suggested
+    from sources import scanned_cluster
 
     if args.diff and args.output != "text":
         raise InputError(file="--diff", message=f"prints text; remove -o {args.output}")

@@ -16,13 +16,13 @@ from typing import Any, TextIO
 
 from analysis.admission.judge import Outcome, judge
 from analysis.admission.manifests import read
-from cli.given.inputs import Inputs, unfilled
 from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
 from cli.output import manifests, report, stderr
 from cli.terminal import screen
 from cli.terminal.stdout import OutputError
 from policies.document import Document, InputError, objects
 from policies.state.snapshot import Snapshot
+from sources.inputs import Inputs, unfilled
 
 ADMITTED, DENIED, BAD_INPUT = 0, 1, 2
 

@@ -66,7 +66,7 @@ def add_parser(subcommands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
     from analysis.why import values
-    from cli.explaining import text
+    from cli.inspect import why_text as text
 
     if (args.target is None) == (args.file is None):
         raise InputError(file="why", message="needs TYPE/NAME or -f FILE, for example: berth why pod/train-0")
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
     from analysis.why.explain import Explainer
-    from cli.given import asked_cluster
+    from sources import surroundings as asked_cluster
 
     type_, slash, name = args.target.partition("/")
     if not slash or not type_ or not name:
@@ -97,7 +97,7 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
     from analysis.admission.manifests import read
     from analysis.why.explain import Explainer
-    from cli.given import asked_cluster
+    from sources import surroundings as asked_cluster
 
     manifests = [read(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
     manifest = next((one for one in manifests if one.subjects), None)

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from catalog import Catalog
-from cli.given.named_policy import chosen, enforced_already
-from cli.given.whole_cluster import WholeCluster
+from cli.output.named_policy import chosen, enforced_already
 from cli.replaying.text_output import counted, groups_table, stake
 from cli.replaying.total import Total
 from cli.terminal.screen import PLAIN, Screen
@@ -20,6 +19,7 @@ from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from sources.sources import SourcesError
+from sources.whole_cluster import WholeCluster
 
 MISSING, ADVICE = "there is no policy", "berth audit lists them"
 POLICIES = ("ClusterGPUPolicy", "GPUPolicy")

@@ -1,4 +1,4 @@
-"""One object of a dump with what is around it, as ``cli.given.asked_cluster`` reads it of a cluster."""
+"""One object of a dump with what is around it, as ``sources.surroundings`` reads it of a cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from analysis.why.surroundings import Surroundings
 from catalog import Catalog
-from cli.given.asked_cluster import kind_of
 from cluster.survey.neighbours import controller
 from console.server.page import Visit
 from console.world.derived import Derived
@@ -18,6 +17,7 @@ from console.world.world import Raw, World
 from policies.document import InputError
 from policies.values.untyped import map_at, text_of
 from policies.workloads.templates import workload_of
+from sources.surroundings import kind_of
 
 QUEUED = Kind("kueue.x-k8s.io", "workloads")
 MOST_OWNERS = 8

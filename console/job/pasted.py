@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from analysis.admission.judge import judge
 from analysis.admission.manifests import Manifest, read
-from cli.given.inputs import Inputs, unfilled
 from cli.output import report
 from console.world.world import Raw
 from policies import work_budget
 from policies.document import Document, InputError, objects
 from policies.state.snapshot import Snapshot
+from sources.inputs import Inputs, unfilled
 
 FILE = "manifest"
 """What errors call the text in the field of that name."""

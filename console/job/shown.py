@@ -11,7 +11,7 @@ from analysis.fixes.cautions import Caution
 from analysis.fixes.placement import Placement
 from analysis.why import sentences
 from analysis.why.explanation import Explanation
-from cli.explaining import text
+from cli.inspect import why_text as text
 from console.job.answer import Answer, Offer
 from console.job.verdict import WORDS
 from policies.state.objects import Entry, id_of

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from analysis.admission.judge import Outcome
 from analysis.why.explanation import Explanation
-from cli.explaining.text import listed
+from cli.inspect.why_text import listed
 from cli.output import report
 from policies.verdict import Violation
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from catalog import Catalog
-from cli.given.scanned_cluster import of_dump, of_objects, values_of
 from cluster.watch.kinds import key_of
 from console.world import happenings
 from console.world.builder import Builder
@@ -16,6 +15,7 @@ from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
 from policies.state.objects import Change, Key
 from policies.values.untyped import map_at
+from sources.scanned_cluster import of_dump, of_objects, values_of
 from sources.sources import DEFAULT_POLICIES, SourcesError
 
 

@@ -10,9 +10,6 @@ from time import monotonic
 from analysis.audit.stored_pod import widest
 from analysis.why.surroundings import Surroundings
 from catalog import Catalog
-from cli.given.asked_cluster import near
-from cli.given.scanned_cluster import cluster_of
-from cli.given.whole_cluster import FACTS, OURS, unread
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Rejected, Unreachable
 from cluster.survey.owners import OWNERS
@@ -25,6 +22,9 @@ from console.world.scope import Kind
 from console.world.world import Raw, World
 from documents.printable import cut
 from policies.state.objects import Change, Key
+from sources.scanned_cluster import cluster_of
+from sources.surroundings import near
+from sources.whole_cluster import FACTS, OURS, unread
 from telemetry import log
 
 SHARE = 10

@@ -12,14 +12,14 @@ from typing import Any
 from analysis.audit.outcomes import DENIALS, FINDINGS
 from analysis.audit.reported_counts import Count, ReportedLine, lines
 from analysis.audit.stored_report import StoredReport, StoredResult
-from cli.given.named_policy import chosen, enforced_already
-from cli.given.reports import Reports
 from cli.output import html_page
 from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS, unformulated
 from cli.output.columns import Styled, table
+from cli.output.named_policy import chosen, enforced_already
 from cli.terminal.screen import PLAIN, Screen
 from documents.printable import printable
 from policies.values.untyped import map_at, maps_in, text_of
+from sources.reports import Reports
 
 COLUMNS = ("namespace", "policy", "mode", "pods_with_findings", "gpus", "usd_per_hour", *OF_FINDINGS, "at_least")
 HEADS = ("NAMESPACE", "POLICY", "MODE", "WITH FINDINGS", "GPUS", "USD/H", *HEADS_OF_FINDINGS)

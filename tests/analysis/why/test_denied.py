@@ -11,7 +11,7 @@ from analysis.why import values
 from analysis.why.explain import Explainer
 from analysis.why.explanation import Explanation
 from catalog.prices import prices
-from cli.explaining import text
+from cli.inspect import why_text as text
 from policies.document import Document
 from policies.scheduling.fleet import fleet_of
 from policies.state.snapshot import Snapshot

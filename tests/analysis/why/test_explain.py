@@ -13,7 +13,7 @@ from analysis.why.explain import Explainer
 from analysis.why.explanation import Explanation
 from analysis.why.surroundings import Surroundings
 from catalog.prices import prices
-from cli.explaining import text
+from cli.inspect import why_text as text
 from policies.scheduling.fleet import fleet_of
 from policies.scheduling.nodes import Occupant
 from policies.state.updater import Options, Updater

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.given.from_cluster import default_kubeconfig
+from sources.from_cluster import default_kubeconfig
 from tests.support.cluster.written_statuses import CAPPED, write_statuses
 from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster, Options

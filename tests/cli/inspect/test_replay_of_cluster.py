@@ -14,8 +14,8 @@ from analysis.audit.assessment import Assessment
 from analysis.audit.ledger import Ledger
 from analysis.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
 from catalog.prices import prices
-from cli.given import whole_cluster
 from cli.main import main
+from sources import whole_cluster
 from sources.sources import Sources, load
 from tests.cli.inspect.test_audit import ROOT, pod
 from tests.cli.inspect.test_replay import FEW, GRACE, policy

@@ -11,11 +11,11 @@ import pytest
 
 from analysis.admission.judge import judge
 from analysis.admission.manifests import read
-from cli.given.inputs import Inputs
 from console.job.changes import changes, paths
 from console.world.scope import ALL, EVERYTHING, Scope
 from documents.yaml_writer import lines
 from policies.document import Document
+from sources.inputs import Inputs
 from tests.support import snapshots
 from tests.support.cases.golden import catalog_with, policies_of
 from tests.support.console.asked import asked

@@ -19,7 +19,6 @@ import yaml
 
 from analysis.why.explain import Explainer
 from analysis.why.surroundings import Surroundings, made_of
-from cli.given.inputs import Inputs
 from cli.inspect.try_ import Trial
 from cli.output import manifests
 from console.job.near import of_dump
@@ -31,6 +30,7 @@ from console.world.world import World
 from policies.document import InputError
 from policies.policy import API_VERSION
 from policies.state.updater import Options
+from sources.inputs import Inputs
 from tests.support.cases import golden
 from tests.support.console.asked import Answered, Somebody, answer, asked
 from tests.support.console.worlds import world

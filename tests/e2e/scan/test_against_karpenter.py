@@ -14,9 +14,9 @@ from analysis.scan.remedies import Remedies
 from analysis.scan.report import Report, scan
 from analysis.scan.seen import see
 from catalog.prices import prices
-from cli.given.scanned_cluster import read
 from cli.inspect.scan import shipped
 from documents.files import read_catalog
+from sources.scanned_cluster import read
 from tests.support.generators.random_worlds import catalog
 from tests.support.recorded.parts import GPU, TOLERATION, pod
 from tests.support.recorded.scanned import OPTIONS

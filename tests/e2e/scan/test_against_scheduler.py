@@ -13,8 +13,8 @@ from analysis.scan.remedies import Remedies
 from analysis.scan.report import Report, scan
 from analysis.scan.seen import see
 from catalog.prices import prices
-from cli.given.scanned_cluster import read
 from cli.inspect.scan import shipped
+from sources.scanned_cluster import read
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
 from tests.support.recorded.scanned import OPTIONS

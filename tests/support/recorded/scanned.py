@@ -11,9 +11,9 @@ from analysis.scan.remedies import Remedies
 from analysis.scan.report import Report, scan
 from analysis.scan.seen import Seen, see
 from catalog.prices import prices
-from cli.given.scanned_cluster import of_objects
 from cli.inspect.scan import shipped
 from policies.state.updater import AUTO, Options
+from sources.scanned_cluster import of_objects
 from tests.support.generators.random_worlds import catalog
 
 OPTIONS = Options(platforms=(AUTO,), mig_strategy=AUTO)

@@ -11,7 +11,6 @@ from analysis.audit.stored_pod import Controller, widest
 from analysis.scan.objects_read import Cluster
 from analysis.scan.of_nodes.node_pools import POOL_LABEL
 from catalog import Catalog
-from cli.given.whole_cluster import surveyed, unread
 from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from cluster.survey.survey import Progress
@@ -21,6 +20,7 @@ from documents.files import read_objects
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, ClusterFacts
 from policies.modes.advertised import published
+from sources.whole_cluster import surveyed, unread
 
 
 def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress) -> Cluster:

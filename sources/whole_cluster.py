@@ -11,7 +11,6 @@ from typing import Any
 
 from analysis.audit.stored_pod import Controller, StoredPod, widest
 from catalog import Catalog
-from cli.given.from_cluster import default_kubeconfig
 from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.survey.owners import OWNERS
@@ -20,6 +19,7 @@ from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, Watched, key_of
 from policies.document import InputError
 from policies.state.objects import Change, Key
+from sources.from_cluster import default_kubeconfig
 
 OURS = tuple(kind for kind in DECISIVE if kind.ours)
 FACTS = tuple(kind for kind in DECISIVE if not kind.ours)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cli.given.inputs import Inputs
 from documents.yaml_writer import text
 from policies.document import Document, InputError
+from sources.inputs import Inputs
 
 
 def runtime(kind: str, namespace: str | None = None) -> dict[str, Any]:

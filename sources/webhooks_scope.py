@@ -16,7 +16,7 @@ from policies.pods.unlisted_accelerators import is_extended
 from registration.entries import ALWAYS, Chosen
 
 if TYPE_CHECKING:
-    from cli.given.names_found import Found
+    from sources.names_found import Found
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """The name of a namespace: a DNS label (RFC 1123)."""

@@ -12,7 +12,6 @@ from typing import Any
 from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
-from cli.given.from_cluster import default_kubeconfig
 from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.survey.neighbours import Neighbours, controller
@@ -23,6 +22,7 @@ from policies.document import InputError
 from policies.facts import admission_queues
 from policies.scheduling.nodes import occupant
 from policies.state.objects import Change, Key
+from sources.from_cluster import default_kubeconfig
 
 Raw = dict[str, Any]
 SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.given.named_policy import chosen
+from cli.output.named_policy import chosen
 from policies.document import InputError
 
 KNOWN = {"training": 1, "team-a/training": 2, "team-a/notebooks": 3, "team-b/batch": 4, "team-c/batch": 5}

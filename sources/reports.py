@@ -72,8 +72,8 @@ def of_files(paths: Sequence[str], namespace: str | None) -> Reports:
 def of_cluster(kubeconfig: str | None, context: str | None, namespace: str | None, progress: Callable[[str, int], None]) -> Reports:
     """Read those of all namespaces or of one, in the form in which the cluster has them. Raises InputError if it has none, or if they may
     not be read."""
-    from cli.given.whole_cluster import lists
     from cluster.reports.stored_reports import FORMS
+    from sources.whole_cluster import lists
 
     forms = [replace(form, trim=lambda value, version, kind: {**value, "kind": kind}) for form in FORMS]
     read = lists(kubeconfig, context, namespace, forms, progress)
