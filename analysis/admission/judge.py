@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.admission import admission_preview
-from analysis.admission.admission_preview import Judgement
+from analysis import admission_preview
 from analysis.admission.manifests import Manifest, Subject
 from analysis.admission.patch_applier import apply_patch
 from analysis.admission.queue import labelled, of_workload, with_ignored
 from analysis.admission.template_edits import project
+from analysis.admission_preview import Judgement
 from policies.claims import judging
 from policies.patch.json_patch import Patch
 from policies.patch.json_tree import set_at, value_at

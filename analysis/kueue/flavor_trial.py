@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from analysis.admission import admission_preview
+from analysis import admission_preview
 from analysis.kueue.flavors import Apart, apart, placed
 from policies import work_budget
 from policies.document import path_text

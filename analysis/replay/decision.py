@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from analysis.admission.admission_preview import Judgement
+from analysis.admission_preview import Judgement
 from analysis.replay import effects
 from analysis.replay.effects import Effect
 from policies.verdict import Verdict, Would

@@ -13,14 +13,13 @@ from typing import Any
 
 import orjson
 
-from analysis.reviews import review
+from analysis.reviews import audience, review
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.decoding import MOST_READ
 from analysis.reviews.review import Operation, ReviewError
 from policies.claims import cel
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
-from policies.messages import audience
 from policies.request import Phase
 from policies.verdict import Verdict
 

@@ -15,12 +15,13 @@ from typing import Any, Literal
 
 import orjson
 
+from analysis.reviews import audience
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.decoding import ReviewError as ReviewError
 from analysis.reviews.decoding import Unreadable as Unreadable
 from analysis.reviews.decoding import load as load
 from policies.document import kind_of
-from policies.messages import audience, console_link, phrase
+from policies.messages import console_link, phrase
 from policies.request import Phase, Request
 from policies.verdict import Remark, Verdict, Violation
 

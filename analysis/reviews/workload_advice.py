@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from analysis.admission import admission_preview
-from analysis.admission.admission_preview import Judgement
+from analysis import admission_preview
+from analysis.admission_preview import Judgement
 from analysis.kueue import places
+from analysis.reviews import audience as warnings
 from analysis.reviews import review
 from analysis.reviews.decoding import MOST_READ, encoded
 from analysis.reviews.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 from documents.yaml_reader import one_value
 from policies import work_budget
 from policies.document import Document, InputError, path_text
-from policies.messages import audience as warnings
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.kueue import places
+from analysis.reviews import audience as warnings
 from analysis.reviews import claim_review, review, workload_advice
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.decoding import Unreadable
 from analysis.reviews.workload_advice import AROUND, Advised
 from policies.document import InputError
-from policies.messages import audience as warnings
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.view import PodError, Raw
 from policies.request import Phase

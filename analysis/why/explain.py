@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analysis.admission import admission_preview
+from analysis import admission_preview
 from analysis.admission.manifests import Manifest, Subject
 from analysis.audit.judged import Judged, judge
 from analysis.audit.stored_pod import FINISHED, StoredPod, stored, widest

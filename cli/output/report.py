@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from analysis.admission.judge import Judged, Outcome
+from analysis.reviews import audience as warnings
 from cli.terminal.screen import PLAIN, Screen, Style
 from documents.printable import printable
 from policies.document import Document, path_text
 from policies.messages import Place
-from policies.messages import audience as warnings
 from policies.objects.wording import cut
 from policies.pods import unlisted_accelerators
 from policies.verdict import Verdict, Would, dotted

@@ -6,8 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from analysis.admission import admission_preview
-from analysis.admission.admission_preview import Judgement
+from analysis import admission_preview
+from analysis.admission_preview import Judgement
+from analysis.replay.creations import Creation, Passed
 from analysis.replay.decision import Decision, of_judgement
 from analysis.replay.difference import Difference, difference
 from analysis.replay.stakes import NOTHING, Stake, Stakes
@@ -15,7 +16,6 @@ from analysis.replay.tally import Outcome
 from analysis.reviews.decoding import MOST_READ, Unreadable, encoded
 from catalog.prices import Prices
 from cli.output.diff import HEADER, unified
-from cli.replaying.creations import Creation, Passed
 from policies import work_budget
 from policies.lru import LruCache
 from policies.patch.applied import APPLIED

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from analysis.replay.creations import Creation, Passed, creation
 from analysis.replay.tally import Outcome
 from cli.replaying.comparison import Comparer, Example
-from cli.replaying.creations import Creation, Passed, creation
 from documents.recordings.entries import Entry, entries
 from documents.recordings.pieces import Piece
 from policies.document import InputError

@@ -10,11 +10,11 @@ from analysis.audit.assessment import Assessment, Owners, workload_of
 from analysis.audit.judged import as_it_came
 from analysis.audit.stored_pod import StoredPod
 from analysis.replay import reported
+from analysis.replay.creations import Creation
 from analysis.replay.tally import Outcome
 from catalog.prices import Prices
 from cli.replaying.comparison import Comparer, Example
 from cli.replaying.counting import Counted
-from cli.replaying.creations import Creation
 from policies.patch.applied import APPLIED
 from policies.pods.view import PodError
 from policies.state.snapshot import Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.replaying.creations import Passed
+from analysis.replay.creations import Passed
 from cli.replaying.total import Total
 from policies.document import InputError
 

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from analysis.replay.creations import Passed
 from analysis.replay.tally import Group, Tally
 from cli.replaying.comparison import Example
 from cli.replaying.counting import Counted
-from cli.replaying.creations import Passed
 from documents.recordings.pieces import Piece
 from policies.document import InputError
 

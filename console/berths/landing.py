@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Literal
 
-from analysis.admission.admission_preview import judge
+from analysis.admission_preview import judge
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from analysis.scan.seen import GROUP_KEYS

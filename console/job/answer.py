@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from analysis.admission import admission_preview
+from analysis import admission_preview
 from analysis.admission.judge import Outcome, judge
 from analysis.admission.manifests import Manifest, Subject
 from analysis.fixes.alternatives import Alternative, Alternatives, Search

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import orjson
 
-from analysis.admission import admission_preview
+from analysis import admission_preview
 from analysis.audit.stored_pod import widest
+from analysis.replay.creations import Creation, creation
 from analysis.replay.decision import of_judgement
 from catalog import Catalog
-from cli.replaying.creations import Creation, creation
 from documents.recordings.entries import entries
 from documents.recordings.pieces import pieces
 from policies import work_budget

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
-from analysis.admission import admission_preview
+from analysis import admission_preview
 from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import Found

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission import admission_preview
+from analysis import admission_preview
 from analysis.fixes.alternatives import MOST_TRIED, Alternatives, Search
 from analysis.fixes.edits import changed
 from analysis.fixes.placement import SOON

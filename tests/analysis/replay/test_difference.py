@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from analysis.admission import admission_preview
+from analysis import admission_preview
+from analysis.replay.creations import Creation, creation
 from analysis.replay.decision import Decision, Reason, WouldBe, of_judgement
 from analysis.replay.difference import Side, difference
 from analysis.replay.effects import Effect
-from cli.replaying.creations import Creation, creation
 from policies.pods.view import Pod
 from policies.rules.requests_match_limits import undecodable
 from tests.cli.replaying.events import decided, event

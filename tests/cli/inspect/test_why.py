@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from analysis.admission import admission_preview
+from analysis import admission_preview
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.state.updater import Options as Chosen

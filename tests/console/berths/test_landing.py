@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from analysis.admission.admission_preview import judge
+from analysis.admission_preview import judge
 from console.berths.groups import groups
 from console.berths.landing import Answer, answer, of_group
 from console.world.world import World

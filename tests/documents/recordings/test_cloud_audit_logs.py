@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.replaying.creations import Creation, creation
+from analysis.replay.creations import Creation, creation
 from documents.recordings.cloud_audit_logs import event
 from tests.cli.replaying.events import cloud_entry, lines, pod
 from tests.cli.replaying.events import event as audited

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from analysis.admission import admission_preview
+from analysis import admission_preview
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from policies.engine import Request

@@ -11,12 +11,12 @@ import pytest
 
 from analysis.effective.effective import Effective, Look, effective
 from analysis.effective.effective_probe import Kind
+from analysis.reviews import audience as warnings
 from analysis.reviews import workload_advice
 from analysis.reviews.review import Review, ReviewError, answer
 from analysis.reviews.workload_advice import Advised
 from policies.engine import evaluate
 from policies.messages import SHARED, TABLE
-from policies.messages import audience as warnings
 from policies.pods.view import PodError
 from policies.request import Phase, Request
 from policies.verdict import MODES, Remark, Verdict, Violation

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.admission_preview import judge
+from analysis.admission_preview import judge
 from policies.document import Document, InputError
 from policies.patch.json_tree import set_at
 from policies.request import Request

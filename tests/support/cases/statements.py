@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from analysis.reviews import workload_advice
+from analysis.reviews.audience import warned
 from analysis.reviews.review import WARNING_LENGTH
 from cli.policy_cases.outcome import PARTS
 from policies.engine import evaluate
 from policies.messages import OF_EDITS, TABLE
-from policies.messages.audience import warned
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.rules import RULES

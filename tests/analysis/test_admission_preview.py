@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.admission.admission_preview import Judgement, judge
+from analysis.admission_preview import Judgement, judge
 from policies.request import Request
 from tests.support import snapshots
 from tests.support.cases import golden

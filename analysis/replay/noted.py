@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from analysis.admission.admission_preview import Judgement
+from analysis.admission_preview import Judgement
 from analysis.replay import recorded
 from analysis.replay.decision import Decision
 from analysis.reviews import audit_annotations

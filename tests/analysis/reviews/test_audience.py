@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from analysis.reviews.audience import warned
 from analysis.reviews.review import answer, from_document
 from policies.engine import evaluate
 from policies.messages import TABLE
-from policies.messages.audience import warned
 from policies.patch.json_tree import apply_patch
 from policies.verdict import Path, Remark, Violation
 from tests.support import snapshots, worded

@@ -8,10 +8,10 @@ from typing import Literal
 
 from analysis.audit.stored_pod import controller_of
 from analysis.replay.arrival import as_met
+from analysis.replay.noted import Noted, Then, answered, noted, operations
 from analysis.reviews import review
 from analysis.reviews.review import ReviewError, Unreadable
 from catalog import Catalog
-from cli.replaying.noted import Noted, Then, answered, noted, operations
 from policies.pods.view import Raw
 from policies.request import Request
 from policies.values.untyped import map_at, text_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.replaying.creations import Creation, creation
+from analysis.replay.creations import Creation, creation
 from tests.cli.replaying.events import event, of_job, pod
 from tests.support.generators.random_worlds import catalog
 
