@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.world.builder import Builder
+from analysis.world.recorded import Recorded
 from catalog import Catalog
 from catalog.prices import Prices, prices
 from cli.options import assumed_platforms
@@ -17,10 +19,8 @@ from cli.output import stderr
 from cluster.client.api_client import Access, Client
 from console.server.app import Source
 from console.world import files
-from console.world.builder import Builder
 from console.world.fixed import Fixed
 from console.world.follower import Follower
-from console.world.recorded import Recorded
 from documents.prices import read_prices
 from policies.state.updater import Options
 from sources.from_cluster import default_kubeconfig

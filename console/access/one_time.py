@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from analysis.world.world import World
 from console.server.query import Query
 from console.world.scope import EVERYTHING, Kind, Scope
-from console.world.world import World
 
 COOKIE = "berth_console"
 FIELD = "token"

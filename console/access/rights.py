@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from analysis.world.world import World
 from cluster.client.errors import Unreachable
 from console.access.api_server import ApiServer
 from console.access.people import Person
 from console.world.scope import ALL, Kind, Namespaces, Scope
-from console.world.world import World
 
 LASTS = 30.0
 """Seconds for which an answer counts: who is given a right, or loses one, sees it then."""

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from analysis.world.world import World
 from console.access.attempts import Attempts
 from console.access.hosts import Hosts
 from console.access.people import People, Person, expiry
@@ -19,7 +20,6 @@ from console.access.returning import asked_page
 from console.access.rights import Rights
 from console.access.sessions import Session, Sessions
 from console.world.scope import Kind, Scope
-from console.world.world import World
 from documents.printable import cut
 from telemetry import log
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from analysis.scan.node_price import NodePrices
 from analysis.scan.seen import GpuNode
+from analysis.world.world import World
 from catalog import Catalog, Gpu
 from console.berths.uses import Use, state, use
 from console.world.derived import Derived
-from console.world.world import World
 from kube.taints import Taint
 from policies.facts.places import passes
 from policies.scheduling.nodes import Node

@@ -15,9 +15,9 @@ from analysis.admission_preview import judge
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from analysis.scan.seen import GROUP_KEYS
+from analysis.world.world import World
 from console.berths.groups import Group
 from console.world.derived import Derived
-from console.world.world import World
 from policies.facts.places import passes
 from policies.lru import LruCache
 from policies.patch.json_tree import apply_patch

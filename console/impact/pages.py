@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.audit.ledger import AuditedPod
+from analysis.world.counts import LABELS, Count
+from analysis.world.recorded import Replayed
 from console.impact.groups import groups
 from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
-from console.world.counts import LABELS, Count
-from console.world.recorded import Replayed
 
 ROWS = 25
 """Policies of a page."""

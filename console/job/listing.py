@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from analysis.audit.ledger import AuditedPod
+from analysis.world.counts import LABELS
+from analysis.world.happenings import NOT_CREATED
+from analysis.world.world import World
 from console.server.page import Visit
 from console.server.paging import Paged, paged
-from console.world.counts import LABELS
 from console.world.derived import Derived
-from console.world.happenings import NOT_CREATED
 from console.world.view import View
-from console.world.world import World
 
 State = Literal["denied", "waits", "runs", "ended"]
 STATES: tuple[State, ...] = ("denied", "waits", "runs", "ended")

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from analysis.why.surroundings import Surroundings
+from analysis.world.world import Raw, World
 from catalog import Catalog
 from cluster.survey.neighbours import controller
 from console.server.page import Visit
 from console.world.derived import Derived
 from console.world.scope import Kind
 from console.world.view import View
-from console.world.world import Raw, World
 from policies.document import InputError
 from policies.values.untyped import map_at, text_of
 from policies.workloads.templates import workload_of

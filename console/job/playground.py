@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
+from analysis.world.world import Raw, World
 from cluster.watch.kinds import key_of
 from console.world.derived import Derived
 from console.world.view import View
-from console.world.world import Raw, World
 from documents.yaml_reader import documents
 from policies.document import Document, InputError, objects
 from policies.facts.cluster_facts import KINDS

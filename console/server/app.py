@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from analysis.world.world import World
 from cluster.client.errors import Unreachable
 from console.server.forms import form
 from console.server.gate import Gate, Visitor
@@ -25,7 +26,6 @@ from console.server.query import Query, QueryError
 from console.server.rendering import STATIC, VERSION, environment
 from console.world.scope import NOTHING
 from console.world.view import View
-from console.world.world import World
 from documents.printable import cut
 from telemetry import log
 

@@ -8,8 +8,8 @@ from typing import Protocol
 from starlette.requests import Request
 from starlette.responses import Response
 
+from analysis.world.world import World
 from console.world.scope import Kind, Scope
-from console.world.world import World
 
 
 class Visitor(Protocol):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from analysis.world import happenings
+from analysis.world.builder import Builder
+from analysis.world.world import Raw, World
 from catalog import Catalog
 from cluster.watch.kinds import key_of
-from console.world import happenings
-from console.world.builder import Builder
-from console.world.world import Raw, World
 from documents.files import read_policies
 from policies.facts.cluster_facts import KINDS
 from policies.objects import definition

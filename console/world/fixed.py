@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.world.world import World
+from analysis.world.world import World
 
 
 class Fixed:

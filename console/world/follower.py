@@ -9,6 +9,9 @@ from time import monotonic
 
 from analysis.audit.stored_pod import widest
 from analysis.why.surroundings import Surroundings
+from analysis.world.builder import Builder
+from analysis.world.happenings import OF_BERTH, OF_PODS, REPORTS, newest
+from analysis.world.world import Raw, World
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Rejected, Unreachable
@@ -16,10 +19,7 @@ from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from cluster.survey.survey import Survey, survey
 from cluster.watch.kinds import SLICES, key_of
-from console.world.builder import Builder
-from console.world.happenings import OF_BERTH, OF_PODS, REPORTS, newest
 from console.world.scope import Kind
-from console.world.world import Raw, World
 from documents.printable import cut
 from policies.state.objects import Change, Key
 from sources.scanned_cluster import cluster_of

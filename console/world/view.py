@@ -9,10 +9,10 @@ from analysis.audit.ledger import AuditedPod
 from analysis.audit.stored_report import StoredReport
 from analysis.scan.finding import Finding, without_pods
 from analysis.scan.report import NEEDS
-from console.world.counts import Count
-from console.world.happenings import Happening
+from analysis.world.counts import Count
+from analysis.world.happenings import Happening
+from analysis.world.world import World
 from console.world.scope import Scope
-from console.world.world import World
 from policies.scheduling.fleet import Fleet
 from policies.state.objects import Entry
 

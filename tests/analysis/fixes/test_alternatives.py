@@ -14,8 +14,8 @@ from analysis import admission_preview
 from analysis.fixes.alternatives import MOST_TRIED, Alternatives, Search
 from analysis.fixes.edits import changed
 from analysis.fixes.placement import SOON
+from analysis.world.world import World
 from catalog.prices import prices
-from console.world.world import World
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.fleet import best, blockers

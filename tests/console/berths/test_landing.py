@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from analysis.admission_preview import judge
+from analysis.world.world import World
 from console.berths.groups import groups
 from console.berths.landing import Answer, answer, of_group
-from console.world.world import World
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.blockers import of_node

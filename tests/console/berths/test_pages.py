@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from analysis.world.world import World
 from console.berths.groups import groups
 from console.world.scope import EVERYTHING, NONE, Namespaces, Scope
-from console.world.world import World
 from tests.support.console.asked import asked
 from tests.support.console.large import large_objects, large_policies
 from tests.support.console.worlds import world

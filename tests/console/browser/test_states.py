@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from analysis.world.world import World
 from console.screens import SCREENS
 from console.server.app import Source
 from console.world.fixed import Fixed
 from console.world.scope import NOTHING
-from console.world.world import World
 from tests.support.browser.axe import violations
 from tests.support.browser.hostile import MARK, hostile
 from tests.support.browser.pages import WIDTHS, Watched, kinds

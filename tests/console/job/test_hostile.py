@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 import yaml
 
-from console.world.world import World
+from analysis.world.world import World
 from tests.support.console.asked import asked
 from tests.support.console.worlds import world
 from tests.support.recorded import eks

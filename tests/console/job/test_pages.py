@@ -19,6 +19,7 @@ import yaml
 
 from analysis.why.explain import Explainer
 from analysis.why.surroundings import Surroundings, made_of
+from analysis.world.world import World
 from cli.inspect.try_ import Trial
 from cli.output import manifests
 from console.job.near import of_dump
@@ -26,7 +27,6 @@ from console.screens import SCREENS
 from console.server.app import application
 from console.world.fixed import Fixed
 from console.world.scope import ALL, EVERYTHING, Kind, Namespaces, Scope
-from console.world.world import World
 from policies.document import InputError
 from policies.policy import API_VERSION
 from policies.state.updater import Options

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 from weakref import ref
 
+from analysis.world.world import World
 from console.job.playground import PLAYGROUNDS
 from console.world.derived import MOST, Derived
-from console.world.world import World
 from tests.support.console.worlds import world
 from tests.support.recorded import eks
 

@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
+from analysis.world.world import World
 from console.screens import SCREENS
 from console.server.app import Source, application
 from console.world.fixed import Fixed
 from console.world.scope import EVERYTHING, Kind, Scope
-from console.world.world import World
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from console.world.world import World
+from analysis.world.world import World
 from tests.support.console.large_policies import policies_for
 from tests.support.console.worlds import world
 from tests.support.recorded.parts import GPU, TAINT, TOLERATION, Raw, node, pod

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from analysis.world.builder import Builder
+from analysis.world.recorded import Recorded
+from analysis.world.world import World
 from catalog.prices import prices
-from console.world.builder import Builder
 from console.world.files import of_values, policies_of
-from console.world.recorded import Recorded
-from console.world.world import World
 from policies.state.updater import AUTO, Options
 from tests.support.generators.random_worlds import catalog
 

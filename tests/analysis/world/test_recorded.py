@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.world.recorded import Recorded
+from analysis.world.recorded import Recorded
 from policies.document import InputError
 from policies.policy import API_VERSION
 from tests.support.console.asked import asked

@@ -8,11 +8,11 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from analysis.world.builder import Builder
+from analysis.world.counts import Count
+from analysis.world.world import World
 from catalog.prices import prices
-from console.world.builder import Builder
-from console.world.counts import Count
 from console.world.files import of_values, policies_of
-from console.world.world import World
 from tests.support.console.worlds import AT, LIBRARY, OPTIONS
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog

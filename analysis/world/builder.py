@@ -16,12 +16,12 @@ from analysis.scan.objects_read import Cluster
 from analysis.scan.remedies import Remedies
 from analysis.scan.report import scan
 from analysis.scan.seen import see
+from analysis.world.counts import counts
+from analysis.world.happenings import Happening
+from analysis.world.recorded import ByPolicy, Recorded
+from analysis.world.world import Raw, World
 from catalog import Catalog
 from catalog.prices import Prices
-from console.world.counts import counts
-from console.world.happenings import Happening
-from console.world.recorded import ByPolicy, Recorded
-from console.world.world import Raw, World
 from policies.patch.json_tree import apply_patch
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot

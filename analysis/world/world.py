@@ -12,10 +12,10 @@ from analysis.audit.stored_report import StoredReport
 from analysis.conditions import Finding
 from analysis.scan.report import Report
 from analysis.scan.seen import Seen
+from analysis.world.counts import Counts
+from analysis.world.happenings import Happening
+from analysis.world.recorded import ByPolicy
 from catalog.prices import Prices
-from console.world.counts import Counts
-from console.world.happenings import Happening
-from console.world.recorded import ByPolicy
 from policies.state.objects import Change, Entry, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options
