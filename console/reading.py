@@ -18,13 +18,13 @@ from cli.options import assumed_platforms
 from cli.output import stderr
 from cluster.client.api_client import Access, Client
 from console.server.app import Source
-from console.world import files
 from console.world.fixed import Fixed
-from console.world.follower import Follower
 from documents.prices import read_prices
 from policies.state.updater import Options
+from sources import world_of_files as files
 from sources.from_cluster import default_kubeconfig
 from sources.sources import Sources, of_a_cluster, options
+from sources.world_follower import Follower
 
 
 async def _nothing() -> None:

@@ -12,7 +12,7 @@ from analysis.world.builder import Builder
 from analysis.world.counts import Count
 from analysis.world.world import World
 from catalog.prices import prices
-from console.world.files import of_values, policies_of
+from sources.world_of_files import of_values, policies_of
 from tests.support.console.worlds import AT, LIBRARY, OPTIONS
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog

@@ -11,8 +11,8 @@ from analysis.world.builder import Builder
 from analysis.world.recorded import Recorded
 from analysis.world.world import World
 from catalog.prices import prices
-from console.world.files import of_values, policies_of
 from policies.state.updater import AUTO, Options
+from sources.world_of_files import of_values, policies_of
 from tests.support.generators.random_worlds import catalog
 
 LIBRARY = str(Path(__file__).resolve().parents[3] / "policies" / "library")
