@@ -16,6 +16,8 @@ from policies.verdict import Mode
 
 GROUP = "berth.dev"
 API_VERSION = f"{GROUP}/v1alpha1"
+CONTROLLER = f"{GROUP}/berth"
+"""The reporting component of Berth's Events."""
 REGISTRATION = "zz-berth"
 """The name of both webhook configurations (``registration.configurations``)."""
 

@@ -3,32 +3,54 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 
 from analysis.audit.stored_pod import widest
+from analysis.audit.stored_report import stored_report
 from analysis.why.surroundings import Surroundings
 from analysis.world.builder import Builder
-from analysis.world.happenings import OF_BERTH, OF_PODS, REPORTS, newest
+from analysis.world.happenings import NOT_CREATED, happening, newest
 from analysis.world.world import Raw, World
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Rejected, Unreachable
+from cluster.reports.stored_reports import FORMS
 from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from cluster.survey.survey import Survey, survey
-from cluster.watch.kinds import SLICES, key_of
-from console.world.scope import Kind
+from cluster.watch.kinds import SLICES, Watched, key_of
 from documents.printable import cut
+from policies.policy import CONTROLLER
 from policies.state.objects import Change, Key
 from sources.scanned_cluster import cluster_of
-from sources.surroundings import near
+from sources.surroundings import Kinds, near
 from sources.whole_cluster import FACTS, OURS, unread
 from telemetry import log
 
 SHARE = 10
 """A reading that takes a second is begun at most every ten: lists of 10,000 pods are a load on an API server."""
+
+
+def _event(value: Raw, api_version: str, kind: str) -> Raw:
+    return {"metadata": {"name": value["metadata"]["name"]}, "event": happening(value)}
+
+
+def _report(value: Raw, api_version: str, kind: str) -> Raw:
+    return {"metadata": {"name": value["metadata"]["name"]}, "report": stored_report(value)}
+
+
+def _events(selector: str) -> Watched:
+    chosen = (("fieldSelector", selector),)
+    return Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, selectors=chosen, trim=_event)
+
+
+OF_BERTH = _events(f"reportingComponent={CONTROLLER}")
+OF_PODS = _events(f"reason={NOT_CREATED}")
+"""What is read of Events: the API server chooses by these fields, one at a time (pkg/registry/core/event/strategy.go)."""
+REPORTS = tuple(replace(form, trim=_report) for form in FORMS)
 
 
 class Follower:
@@ -52,7 +74,7 @@ class Follower:
         """Wait for the first reading, good or not."""
         await self._read.wait()
 
-    async def near(self, namespace: str, type_: str, name: str, kinds: Collection[Kind]) -> Surroundings:
+    async def near(self, namespace: str, type_: str, name: str, kinds: Kinds) -> Surroundings:
         """Read one object afresh with its owners, pods, events and Kueue's Workloads, and no node. ``kinds``: of those that the type may
         mean, the ones that are looked for. Raises InputError and Unreachable."""
         return await near(self._client, namespace, (type_, name), self._catalog, kinds)

@@ -4,19 +4,17 @@ reports. What stands in them comes from anybody who may write Events: it is show
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from analysis.audit.stored_report import KINDS as REPORT_KINDS
 from analysis.audit.stored_report import StoredReport, is_ours, stored_report
-from cluster.reports.stored_reports import FORMS
-from cluster.status.events import CONTROLLER, NOTE
-from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw
+from kube.events import NOTE
+from policies.policy import CONTROLLER
 from policies.values.untyped import map_at, text_of
 
+Raw = dict[str, Any]
 MOST = 2000
-"""Events that are held, the newest: two hours of what Berth sends at most (``cluster.status.events``)."""
+"""Events that are held, the newest: two hours of what Berth sends at most (``cluster/status/events``)."""
 NOT_CREATED = "FailedCreate"
 """Reason with which controllers of Kubernetes tell that a pod of theirs was denied (pkg/controller/controller_utils.go)."""
 
@@ -77,22 +75,3 @@ def _tells(event: Raw) -> bool:
         or event.get("reportingComponent") == CONTROLLER
         or event.get("reportingController") == CONTROLLER
     )
-
-
-def _event(value: Raw, api_version: str, kind: str) -> Raw:
-    return {"metadata": {"name": value["metadata"]["name"]}, "event": happening(value)}
-
-
-def _report(value: Raw, api_version: str, kind: str) -> Raw:
-    return {"metadata": {"name": value["metadata"]["name"]}, "report": stored_report(value)}
-
-
-def _events(selector: str) -> Watched:
-    chosen = (("fieldSelector", selector),)
-    return Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, selectors=chosen, trim=_event)
-
-
-OF_BERTH = _events(f"reportingComponent={CONTROLLER}")
-OF_PODS = _events(f"reason={NOT_CREATED}")
-"""What is read of Events: the API server chooses by these fields, one at a time (pkg/registry/core/event/strategy.go)."""
-REPORTS = tuple(replace(form, trim=_report) for form in FORMS)

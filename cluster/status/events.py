@@ -22,7 +22,8 @@ from cluster.client.errors import Failure
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
 from cluster.watch.trims import Raw
-from policies.policy import API_VERSION, GROUP
+from kube.events import NOTE
+from policies.policy import API_VERSION, CONTROLLER
 from policies.state.objects import Key
 
 BURST = 10
@@ -37,9 +38,6 @@ MOST_NAMESPACES = 1000
 forgotten."""
 MOST_WAITING = 100
 """Most events that wait to be sent: more come only while the API server answers slowly."""
-NOTE = 1024
-"""Most characters of a note (k8s.io/kubernetes, pkg/apis/core/validation/events.go: NoteLengthLimit)."""
-CONTROLLER = f"{GROUP}/berth"
 ACTIONS = {"Accepted": "Accept", "Conflicted": "Compare"}
 """The conditions whose changes are sent as events, with the action of each event."""
 _NAME = 200

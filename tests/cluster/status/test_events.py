@@ -9,7 +9,8 @@ import pytest
 
 from analysis.conditions.conditions import Condition
 from cluster.client.api_client import Access, Client
-from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, MOST_WAITING, NOTE, Events, Subject
+from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, MOST_WAITING, Events, Subject
+from kube.events import NOTE
 from tests.support.cluster.lease_history import closed
 from tests.testcluster.controlplane.cluster import Cluster
 

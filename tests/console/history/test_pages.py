@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from cluster.status.events import CONTROLLER
 from console.world.scope import Namespaces, Scope
+from policies.policy import CONTROLLER
 from tests.support.console.asked import asked
 from tests.support.console.worlds import world
 from tests.support.recorded import eks
