@@ -19,7 +19,7 @@ Graph = Mapping[str, AbstractSet[str]]
 
 @dataclass(frozen=True)
 class Modules:
-    """``files``: dotted name -> file. ``imports``: dotted name -> the modules of ours that it imports when it runs."""
+    """``files``: dotted name -> file. ``imports``: dotted name -> the modules of ours that it imports, in functions and for types too."""
 
     files: Mapping[str, Path]
     imports: Graph
@@ -67,6 +67,6 @@ def modules(root: Path = ROOT, layers: tuple[str, ...] = LAYERS) -> Modules:
 
 def _nearest(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
     """The imported modules of ours; of a name that a module defines, the module."""
-    for name in imported_when_run(path):
+    for _, name in imported(path):
         if (one := name if name in known else name.rpartition(".")[0]) in known:
             yield one
