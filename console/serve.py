@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import socket
 import sys
@@ -28,20 +29,26 @@ from console.access.people import People
 from console.access.rights import Rights
 from console.access.sessions import Sessions
 from console.access.sign_in import SignIn
-from console.port.certificate import Certificate
-from console.port.server import Server
+from console.certificate import Certificate
 from console.reading import Reading, read
 from console.screens import SCREENS
 from console.server.app import application
+from console.server.forms import MOST_FORM
 from console.server.rendering import environment
 from console.settings import Settings, settings
 from policies.document import InputError
-from server.listener import StartError, listen
+from server.limits import GOODBYE, Limits
+from server.listener import StartError, listen, make_room
+from server.server import Server
 from sources.sources import Sources, SourcesError
 from telemetry import log
 from webhook import memory
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
 from webhook.settings import SettingsError, url
+
+LIMITS = Limits(connections=256, head=32 * 2**10, body=MOST_FORM, body_memory=64 * 2**20, request_deadline=15, unread=30, keep_alive=60)
+"""256 connections are twice those of 20 people with six each. A head holds an address of 8 KiB and a bearer token of 16. A phone on a
+poor line sends the largest form in ten seconds. Pages ask for news every 15 s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,26 +78,26 @@ async def _serve(args: argparse.Namespace, sources: Sources, access: Access | No
     on_signals(stop, at_once)
     background_tasks = Background(stop)
     chosen = settings(args)
+    with contextlib.suppress(StartError):  # where fewer files may be open, connections wait
+        make_room(LIMITS.connections)
     listener = listen("--listen", chosen.host, chosen.port)
     certificate = Certificate(_certificates(chosen)) if chosen.tls else None
     reading = await read(args, sources, access)
     door = _with_sessions(chosen, reading, listener) if chosen.signs_in else _of_this_machine(reading, listener, chosen)
-    server = Server(door.app, certificate.context if certificate else None)
-    serving, stopped = asyncio.create_task(server.serve([listener])), asyncio.create_task(stop.wait())
-    tasks: list[asyncio.Task[Any]] = [stopped]
+    server = Server(door.app, certificate.context if certificate else None, LIMITS, lambda _: None, form=MOST_FORM)
+    await server.start(listener)
+    tasks: list[asyncio.Task[Any]] = []
     if reading.follow is not None:
         tasks.append(asyncio.create_task(background("reading")(reading.follow)()))
     if certificate is not None:
         tasks.append(asyncio.create_task(background("certificate")(certificate.follow)()))
     door.announce()
-    await asyncio.wait([serving, stopped], return_when=asyncio.FIRST_COMPLETED)
-    server.should_exit = True
-    await asyncio.wait([serving])
+    await stop.wait()
+    await server.stop(GOODBYE)
     for task in tasks:
         task.cancel()
-    await asyncio.wait(tasks)
+    await asyncio.gather(*tasks, return_exceptions=True)
     await reading.close()
-    serving.result()
     code = background_tasks.code
     if chosen.signs_in:
         log.write("stopped", "error" if code else "info", code=code)

@@ -1,4 +1,4 @@
-"""The deadline of a connection, and the flow control of one with TLS."""
+"""The deadline of a connection, and how its reading is paused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
-
-from uvicorn.protocols.http.flow_control import FlowControl
 
 
 class Deadline:
@@ -58,46 +56,58 @@ class Deadline:
             self._missed(self.reason)
 
 
-class TlsFlow(FlowControl):
-    """Flow control of a TLS connection that stops reading from the socket too, not only from TLS.
+class Intake:
+    """Pauses and resumes the reading of a connection.
 
     uvloop closes a TLS connection as soon as the caller has closed its side of the socket, without a word to the protocol,
-    and drops what is written then. So the socket is not read while calls wait for their answers. ``transport``: uvloop's,
-    whose ``set_read_buffer_limits`` pauses the socket where as many bytes as ``high`` wait, and else resumes it.
+    and drops what is written then. So the socket is not read while calls wait for their answers. ``set_read_buffer_limits`` of
+    uvloop's TLS transport pauses the socket where as many bytes as ``high`` wait, and else resumes it.
     """
 
+    __slots__ = ("_is_limited", "_is_paused", "_loop", "_transport", "is_tls")
+
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(transport)
-        self._tls = transport
+        self._transport = transport
         self._loop = loop
-        self._is_limited = False
+        self.is_tls = hasattr(transport, "set_read_buffer_limits")
+        self._is_paused = self._is_limited = False
 
-    def pause_reading(self) -> None:
-        if not self.read_paused:
-            self._loop.call_soon(self._limit)  # a look that ``resume_reading`` asked for may come before
-        super().pause_reading()
-        self._limit()
+    def pause(self) -> None:
+        """Read nothing more, until ``resume``."""
+        if not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+            if self.is_tls:
+                self._loop.call_soon(self._limit)  # a look that ``resume`` asked for may come before
+        if self.is_tls:
+            self._limit()
 
-    def _limit(self) -> None:
-        if self.read_paused:
-            self._is_limited = True
-            self._tls.set_read_buffer_limits()  # resumes the socket
-            self._tls.set_read_buffer_limits(high=0)  # pauses it
-
-    def resume_reading(self) -> None:
-        super().resume_reading()
-        if self._is_limited and not self._tls.get_read_buffer_size():  # else after what waits: ``data_was_received``
+    def resume(self) -> None:
+        """Read again."""
+        if self._is_paused:
+            self._is_paused = False
+            self._transport.resume_reading()
+        if self._is_limited and not self._transport.get_read_buffer_size():  # else after what waits: ``data_was_received``
             self.read_all()
 
     def data_was_received(self) -> None:
         """Prepare for the end of ``data_received``, after which uvloop looks at the limits once more."""
-        if self.read_paused:
+        if not self.is_tls:
+            return
+        if self._is_paused:
             self._limit()
-            self._tls.set_read_buffer_limits(high=0)  # resumes the socket: the next look pauses it
+            self._transport.set_read_buffer_limits(high=0)  # resumes the socket: the next look pauses it
         elif self._is_limited:
             self.read_all()
 
     def read_all(self) -> None:
         """Read the socket, whatever waits."""
-        self._is_limited = False
-        self._tls.set_read_buffer_limits()
+        if self.is_tls:
+            self._is_limited = False
+            self._transport.set_read_buffer_limits()
+
+    def _limit(self) -> None:
+        if self._is_paused:
+            self._is_limited = True
+            self._transport.set_read_buffer_limits()  # resumes the socket
+            self._transport.set_read_buffer_limits(high=0)  # pauses it

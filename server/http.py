@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
+OK = b"HTTP/1.1 200 "
 JSON = b"content-type: application/json\r\n"
 TEXT = b"content-type: text/plain; charset=utf-8\r\n"
 RETRY = b"retry-after: 1\r\n"
@@ -31,6 +32,8 @@ class Answer(NamedTuple):
         """Return the bytes to send. ``only_head``: for HEAD, which reports the length of the body it leaves
         out."""
         body = b"" if only_head else self.body
+        if not self.body and self.status in (204, 304):  # RFC 9110, 8.6: no length, which would be that of the answer that was left out
+            return b"%b%b\r\n" % (self.start, CLOSE if close else b"")
         return b"%b%bcontent-length: %d\r\n\r\n%b" % (self.start, CLOSE if close else b"", len(self.body), body)
 
 
@@ -40,6 +43,14 @@ class Denial(NamedTuple):
 
     decision: str
     answer: Answer
+
+
+class Peer(NamedTuple):
+    """The other end of a connection, as ASGI names it."""
+
+    client: tuple[str, int] | None
+    server: tuple[str, int | None] | None
+    scheme: str
 
 
 @dataclass(slots=True)
@@ -52,7 +63,7 @@ class Call:
     method: bytes
     path: bytes
     headers: dict[bytes, bytes]
-    """The headers in ``requests.READ``; one that occurs twice has both values, joined by a comma."""
+    """The headers in ``request_reader.READ``, or all (``Port.all_headers``); one that occurs twice has both values, joined by a comma."""
     arrived: float
     """The time when its head was complete; seconds of ``time.monotonic``."""
     body: bytes = b""
@@ -68,6 +79,8 @@ class Call:
     """
     room: int = 0
     """Bytes of a body that its application can use; set once ``waits`` is True."""
+    query: bytes = b""
+    peer: Peer | None = None
     denial: Denial | None = None
     """The rejection, if it was decided before the last byte."""
 

@@ -14,15 +14,12 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from server.connection import Connection
 from server.limits import BOUNDS, GOODBYE, HEALTH_CONNECTIONS, TURNED_AWAY
 from server.places import SHAKING
-from server.protocol import Protocol
+from server.port import Port
 from telemetry import log
-
-if TYPE_CHECKING:
-    from server.server import Server
 
 BACKLOG = 2048
 """The listen backlog: the burst of a thousand-pod Job opens about as many connections at once."""
@@ -52,15 +49,17 @@ class StartError(Exception):
 
 
 class Listener:
-    """Accepts connections until ``close``. ``made`` returns the protocol of a connection from this address."""
+    """Accepts connections until ``close``. ``connection_from`` returns the connection of a connection from an address."""
 
-    def __init__(self, port: Server, listening: socket.socket, context: ssl.SSLContext | None, made: Callable[[str], Protocol]) -> None:
+    def __init__(
+        self, port: Port, listening: socket.socket, context: ssl.SSLContext | None, connection_from: Callable[[str], Connection]
+    ) -> None:
         self._port = port
-        self._loop = port.loop
+        self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = listening
         self._context = context
-        self._made = made
-        self._greeted: deque[tuple[Protocol, socket.socket]] = deque()
+        self._connection_from = connection_from
+        self._greeted: deque[tuple[Connection, socket.socket]] = deque()
         """Connections whose first byte has arrived; their handshakes are begun in turn."""
         self._tasks: set[asyncio.Task[None]] = set()
         listening.setblocking(False)
@@ -91,22 +90,22 @@ class Listener:
                 self._loop.call_later(NO_FILES, self._watch)
                 return
             accepted.setblocking(False)
-            self._welcome(self._made(address[0]), accepted)
+            self._welcome(self._connection_from(address[0]), accepted)
 
-    def _welcome(self, protocol: Protocol, accepted: socket.socket) -> None:
+    def _welcome(self, connection: Connection, accepted: socket.socket) -> None:
         if self._context is None:
-            self._connect(protocol, accepted)
+            self._connect(connection, accepted)
             return
 
         def drop() -> None:
             self._loop.remove_reader(accepted)
             accepted.close()
-            protocol.gone()
+            connection.release()
 
-        protocol.drop = drop
-        self._loop.add_reader(accepted, self._greet, protocol, accepted)
+        connection.drop = drop
+        self._loop.add_reader(accepted, self._greet, connection, accepted)
 
-    def _greet(self, protocol: Protocol, accepted: socket.socket) -> None:
+    def _greet(self, connection: Connection, accepted: socket.socket) -> None:
         """Handle the first event: the first byte of a handshake, or the end of a caller that only probed the
         port."""
         try:
@@ -114,43 +113,43 @@ class Listener:
         except OSError:
             first = b""
         if not first:
-            protocol.end_now()
+            connection.end_now()
             return
         self._loop.remove_reader(accepted)
-        self._port.places.reached(protocol, SHAKING)
-        self._greeted.append((protocol, accepted))
+        self._port.places.reached(connection, SHAKING)
+        self._greeted.append((connection, accepted))
         if len(self._greeted) == 1:
             self._loop.call_soon(self._begin_handshakes)
 
     def _begin_handshakes(self) -> None:
         for _ in range(min(HANDSHAKES, len(self._greeted))):
-            protocol, accepted = self._greeted.popleft()
-            if not protocol.is_ended:
-                self._connect(protocol, accepted)
+            connection, accepted = self._greeted.popleft()
+            if not connection.is_ended:
+                self._connect(connection, accepted)
         if self._greeted:
             self._loop.call_soon(self._begin_handshakes)
 
-    def _connect(self, protocol: Protocol, accepted: socket.socket) -> None:
-        task = self._loop.create_task(self._connected(protocol, accepted))
-        protocol.drop = task.cancel
+    def _connect(self, connection: Connection, accepted: socket.socket) -> None:
+        task = self._loop.create_task(self._connected(connection, accepted))
+        connection.drop = task.cancel
         self._tasks.add(task)
 
         def done(_: object) -> None:
             self._tasks.discard(task)
-            if not protocol.is_open:
+            if not connection.is_open:
                 accepted.close()
-                protocol.gone()
+                connection.release()
 
         task.add_done_callback(done)
 
-    async def _connected(self, protocol: Protocol, accepted: socket.socket) -> None:
+    async def _connected(self, connection: Connection, accepted: socket.socket) -> None:
         limits, seconds = self._port.limits, {}
-        if self._context is not None:  # the deadlines of ``protocol`` come first
+        if self._context is not None:  # the deadlines of ``connection`` come first
             seconds = {"ssl_handshake_timeout": limits.handshake + 1, "ssl_shutdown_timeout": max(limits.unread, GOODBYE) + 1}
         try:
-            await self._loop.connect_accepted_socket(lambda: protocol, accepted, ssl=self._context, **seconds)
+            await self._loop.connect_accepted_socket(lambda: connection, accepted, ssl=self._context, **seconds)
         except OSError:
-            if not protocol.is_ended:
+            if not connection.is_ended:
                 self._port.cut("handshake")
 
 

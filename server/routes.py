@@ -1,32 +1,28 @@
-"""Starlette's side: routes whose handler the server may call without a task, and calls answered in a task, by
-uvicorn's cycle."""
+"""Starlette's side: routes whose application the server calls without a task, and pages, each of which is made in a task."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from server.http import Answer, Application, Call
+from server.http import Answer, Application, Call, Denial, Later, start, text_answer
+from telemetry import log
 
-if TYPE_CHECKING:
-    from server.answers import Answers
-
-OK = b"HTTP/1.1 200 "
+FAILED = text_answer(500, "Internal Server Error", close=True)
 
 
 class CallRoute(Route):
     """A route for POST to one path.
 
-    ``Protocol`` calls ``application`` directly at the last byte; any other ASGI server uses the endpoint.
+    The server calls ``application`` directly at the last byte; any other ASGI server uses the endpoint.
     """
 
     def __init__(self, path: str, application: Application) -> None:
@@ -70,61 +66,89 @@ def direct(app: Starlette) -> dict[bytes, Application]:
     return {route.path.encode(): route.application for route in app.routes if isinstance(route, CallRoute)}
 
 
-class Ending:
-    """The transport given to uvicorn's cycle, which ends the connection as every connection here ends."""
+class Pages:
+    """Calls that the ASGI application answers: each is parked until its task has the whole answer.
 
-    def __init__(self, connection: Answers) -> None:
-        self._connection = connection
-        self._write = connection.transport.write
-        self.is_closing = connection.transport.is_closing
-        self._begun = self.good = False
-        """``_begun``: its first bytes are written; ``good``: their status is 200."""
-
-    def write(self, data: bytes) -> None:
-        if not self._begun:
-            self._begun, self.good = True, data.startswith(OK)
-        self._write(data)
-
-    def close(self) -> None:
-        if self._connection.is_open:
-            self._connection.end()
-
-
-def cycle(call: Call, connection: Answers, answered: Callable[[bool], None], *, keep_alive: bool) -> RequestResponseCycle:
-    """Return a cycle for ``run_asgi``; ``answered`` is called with whether the status was 200.
-
-    The path is not decoded: none of our pages has a percent sign in its name. There is no body: no page reads
-    one.
+    ``room``: bytes of a body that a page can read. ``most``: bytes of a body beyond which nothing more is read.
     """
-    scope: Any = {
+
+    def __init__(self, app: Starlette, room: int, most: int) -> None:
+        self.room, self.most = room, most
+        self._app = app
+        self._too_long = text_answer(413, f"send at most {room >> 10} KiB" if room else "send no body", close=True)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, call: Call) -> Denial | None:
+        return None
+
+    def answer(self, call: Call, later: Later) -> Answer | None:
+        if max(call.size, call.declared) > self.most:
+            return self._too_long
+        if call.denial is not None:
+            return call.denial.answer
+        task = asyncio.get_running_loop().create_task(self._run(call, later))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return None
+
+    def turned_away(self, call: Call, answer: Answer) -> Answer:
+        return answer
+
+    def lost(self, call: Call) -> None:
+        """Nothing is counted of pages."""
+
+    async def _run(self, call: Call, later: Later) -> None:
+        answered = asyncio.Event()
+        requests = [{"type": "http.request", "body": call.body, "more_body": False}]
+        head: list[Any] = []
+        body = bytearray()
+
+        async def receive() -> Any:
+            if not requests:
+                await answered.wait()
+                return {"type": "http.disconnect"}
+            return requests.pop()
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                head.append(message)
+            elif not answered.is_set():
+                body.extend(message.get("body", b""))
+                if not message.get("more_body"):
+                    answered.set()
+                    later(call, _answer(head[0], bytes(body)))
+
+        try:
+            await self._app(_scope(call), receive, send)
+        except Exception as error:  # noqa: BLE001 - a mistake in a page must not hold its connection
+            log.write("failed", "error", phase="page", error=log.trace(error))
+        if not answered.is_set():
+            answered.set()
+            later(call, FAILED)
+
+
+def _scope(call: Call) -> Any:
+    """Return the ASGI scope (version 3.0, HTTP 2.3). HEAD is asked as GET: the queue of answers leaves the body out."""
+    assert call.peer is not None, "the connection is open"
+    return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
-        "server": connection.server,
-        "client": connection.client,
-        "scheme": connection.scheme,
-        "method": call.method.decode("ascii"),
+        "server": call.peer.server,
+        "client": call.peer.client,
+        "scheme": call.peer.scheme,
+        "method": "GET" if call.method == b"HEAD" else call.method.decode("ascii"),
         "root_path": "",
-        "path": call.path.decode("latin-1"),
+        "path": unquote(call.path.decode("latin-1")),
         "raw_path": call.path,
-        "query_string": b"",
+        "query_string": call.query,
         "headers": list(call.headers.items()),
         "state": {},
     }
-    ending = Ending(connection)
-    made = RequestResponseCycle(
-        scope=scope,
-        transport=ending,  # type: ignore[arg-type]
-        flow=connection.flow,
-        logger=logging.getLogger("uvicorn.error"),
-        access_logger=logging.getLogger("uvicorn.access"),
-        access_log=False,
-        default_headers=[],
-        message_event=asyncio.Event(),
-        expect_100_continue=False,
-        keep_alive=keep_alive,
-        on_response=lambda: answered(ending.good),
-    )
-    made.more_body = False
-    made.message_event.set()
-    return made
+
+
+def _answer(head: Any, body: bytes) -> Answer:
+    """Return the answer of an ASGI application; its length and its connection are the server's matter."""
+    headers = [(name.lower(), value) for name, value in head["headers"]]
+    lines = [b"%b: %b\r\n" % (name, value) for name, value in headers if name not in (b"content-length", b"connection")]
+    return Answer(start(head["status"], *lines), body, (b"connection", b"close") in headers)

@@ -8,20 +8,20 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
+from functools import partial
 from time import monotonic
 
 import uvicorn
 from starlette.applications import Starlette
 
-from server.bodies import BodyMemory
-from server.http import Application
+from server.connection import Connection
 from server.limits import NO_PAGE_READS, Limits
 from server.listener import Listener
-from server.places import Holder, Places
-from server.protocol import Protocol
-from server.routes import direct
+from server.places import Holder
+from server.port import Port
+from server.routes import Pages, direct
 from telemetry import log
 
 DIALLING = 1.0
@@ -32,11 +32,10 @@ LOOK = 0.02
 
 
 class Server(uvicorn.Server):
-    """One port, and what its connections share.
+    """One port.
 
-    ``context`` None: plain HTTP. ``on_cut`` is called with the reason for which a connection was ended, one
-    of ``metrics.CUTS``. ``always``: paths that are answered even if there is no place for their caller.
-    ``names``: the caller's client certificate must have one of these; if empty, any caller is accepted.
+    ``context`` None: plain HTTP. ``on_cut``, ``always``, ``names``: see ``Port``. ``form``: bytes of a body that pages can read, which
+    then read all headers as well; 0: they read no body.
     """
 
     def __init__(
@@ -48,30 +47,25 @@ class Server(uvicorn.Server):
         *,
         always: AbstractSet[bytes] = frozenset(),
         names: AbstractSet[str] = frozenset(),
+        form: int = 0,
     ) -> None:
         factory = None if context is None else lambda _config, _default: context
         config = uvicorn.Config(
-            app, http=Protocol, ws="none", lifespan="off", interface="asgi3", proxy_headers=False, server_header=False, date_header=False,
+            app, http=Connection, ws="none", lifespan="off", interface="asgi3", proxy_headers=False, server_header=False, date_header=False,
             access_log=False, log_config=None, log_level=logging.WARNING, ssl_context_factory=factory,
         )  # fmt: skip
         super().__init__(config)
-        self.direct: Mapping[bytes, Application] = direct(app)
-        """The applications that answer calls without a task, by path."""
-        self.most = max((asked.most for asked in self.direct.values()), default=NO_PAGE_READS)
-        """Bytes of a body that the ASGI application answers, beyond which nothing more is read."""
-        self.always, self.names = always, names
-        self.limits = limits
-        self.bodies = BodyMemory(limits.body_memory)
-        self.places = Places(limits.connections)
-        self.cut = on_cut
-        self.stopping = False
-        """True if every answer is the last one of its connection."""
+        applications = direct(app)
+        most = form or max((application.most for application in applications.values()), default=NO_PAGE_READS)
+        self.port = Port(
+            limits=limits, applications=applications, pages=Pages(app, form, most), cut=on_cut, always=always, names=names,
+            all_headers=form > 0,
+        )  # fmt: skip
         self._drain = 0.0
         self._stop = asyncio.Event()
 
     async def start(self, listening: socket.socket) -> None:
         """Start accepting calls."""
-        self.loop = asyncio.get_running_loop()
         self._served = asyncio.create_task(self.serve([listening]))
         while not self.started:
             if self._served.done():
@@ -95,8 +89,8 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Do as uvicorn does, except for the way in which connections are accepted."""
-        made = lambda source: Protocol(self, self.config, source)  # noqa: E731
-        self._listeners = [Listener(self, each, self.config.ssl, made) for each in sockets or ()]
+        connection_from = partial(Connection, self.port, self)
+        self._listeners = [Listener(self.port, each, self.config.ssl, connection_from) for each in sockets or ()]
         self.started = True
 
     async def main_loop(self) -> None:
@@ -106,22 +100,22 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End all connections. uvicorn's own shutdown closes idle ones without an answer, under a call in
         transit."""
-        self.stopping = True
+        self.port.stopping.set()
         for listener in self._listeners:
             listener.close()
         started = monotonic()
-        while left := list(self.places):
+        while left := list(self.port.places):
             if monotonic() - started >= self._drain:
                 log.write("drain_over", "warning", connections=len(left))
                 break
             self._end_idle(left, monotonic() - started)
             await asyncio.sleep(LOOK)
-        for connection in list(self.places):
+        for connection in list(self.port.places):
             connection.end_now()
 
     def _end_idle(self, connections: list[Holder], since: float) -> None:
         for connection in connections:
-            if since <= DIALLING and self.places.is_dialling(connection):
+            if since <= DIALLING and self.port.places.is_dialling(connection):
                 continue
             if connection.is_idle:
                 connection.say_goodbye()

@@ -47,7 +47,7 @@ BUCKETS = (0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 2.0, 5.0
 full garbage collection is 36 ms) from a queue; 2 s and 5 s are the timeouts with which the API server calls
 /advise and the rest. Fourteen series each."""
 CUTS = ("handshake", "idle", "slow", "head", "unread", "crowded", "garbled")
-"""The reasons for which ``server.protocol`` ends a connection."""
+"""The reasons for which ``server.connection`` ends a connection."""
 
 
 class Metrics:

@@ -20,7 +20,7 @@ FLOORS = (
 """The packages from the lowest floor up; each imports itself and the floors below."""
 NARROWER = {"certs": {"certs"}, "server": {"server", "telemetry"}}
 """What a package imports that needs less than the floors below."""
-MOST_LINES = 250
+MOST_LINES = 400
 MOST_FILES = 12
 """besides ``__init__``"""
 PURE = ("analysis", "catalog", "kube", "policies")
@@ -179,7 +179,7 @@ def test_a_room_has_at_most_a_dozen_files() -> None:
 
 
 def test_a_file_is_read_at_one_sitting() -> None:
-    """At most 250 lines."""
+    """At most 400 lines."""
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in modules().files.values()}
     assert {path: length for path, length in lengths.items() if length > MOST_LINES} == {}
 

@@ -22,9 +22,7 @@ from starlette.routing import Route
 
 from policies.offers.constraints import Compiled
 from policies.state.objects import id_of
-from server.answers import TOO_LONG
 from server.http import JSON, Answer, start, text_answer
-from server.limits import NO_PAGE_READS
 from server.routes import response_of, starlette
 from telemetry import device_modes
 from telemetry.watch_metrics import Watching
@@ -63,25 +61,21 @@ def starlette_of(condition: Condition) -> Starlette:
     async def ready(request: Request) -> Response:
         found = list(checks(condition, time.time()))
         good = all(check.ready for check in found)
-        return _page(request, text_answer(200 if good else 503, "\n".join([*map(str, found), "ready" if good else "not ready"])))
+        return response_of(text_answer(200 if good else 503, "\n".join([*map(str, found), "ready" if good else "not ready"])))
 
     async def policies(request: Request) -> Response:
-        return _page(request, Answer(start(200, JSON), orjson.dumps(known(condition), option=orjson.OPT_INDENT_2)))
+        return response_of(Answer(start(200, JSON), orjson.dumps(known(condition), option=orjson.OPT_INDENT_2)))
 
     async def metrics(request: Request) -> Response:
         body, content_type = condition.replica.metrics.exposition(request.headers.get("accept", ""))
-        return _page(request, Answer(start(200, b"content-type: %b\r\n" % content_type.encode()), body))
+        return response_of(Answer(start(200, b"content-type: %b\r\n" % content_type.encode()), body))
 
     pages = {ALIVE: _alive, READY: ready, "/metrics": metrics, "/policies": policies}
     return starlette([Route(path, page) for path, page in pages.items()], {404: NOT_FOUND, 405: NOT_ALLOWED})
 
 
-def _page(request: Request, answer: Answer) -> Response:
-    return response_of(TOO_LONG if int(request.headers.get("content-length", 0)) > NO_PAGE_READS else answer)
-
-
 async def _alive(request: Request) -> Response:
-    return _page(request, text_answer(200, "alive"))
+    return response_of(text_answer(200, "alive"))
 
 
 def checks(condition: Condition, now: float) -> Iterator[Check]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.bodies import SMALL, BodyMemory, Pieces
+from server.port import BodyMemory
+from server.request_reader import SMALL, Pieces
 
 
 @given(st.lists(st.integers(1, 3 * SMALL)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import socket
 import ssl
 from pathlib import Path
@@ -13,8 +12,7 @@ from typing import Any
 import httptools
 import pytest
 import uvicorn
-from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from server.limits import Limits
@@ -58,51 +56,20 @@ class Transport:
         return lambda *_: self.done.append(name)
 
 
-@pytest.mark.parametrize(
-    ("made", "names"),
-    [
-        (HttpToolsProtocol.__init__, "self config server_state app_state _loop"),
-        (HttpToolsProtocol._start_asgi_task, "self cycle app"),
-        (
-            RequestResponseCycle.__init__,
-            "self scope transport flow logger access_logger access_log default_headers message_event expect_100_continue keep_alive "
-            "on_response",
-        ),
-    ],
-)
-def test_what_is_called_takes_what_it_took(made: Any, names: str) -> None:
+def test_a_protocol_takes_what_it_took() -> None:
     """By name and in this order."""
-    assert list(inspect.signature(made).parameters) == names.split()
-
-
-def test_the_parser_calls_these_methods_of_the_protocol() -> None:
-    """All that ``Requests`` replaces are there to be replaced, and the protocol has no other by which a parser could tell it something."""
-    callbacks = {name for name in vars(HttpToolsProtocol) if name.startswith("on_")}
-    assert callbacks == {
-        *("on_message_begin", "on_url", "on_header", "on_headers_complete", "on_body", "on_message_complete"),
-        "on_response_complete",
-    }
+    assert list(inspect.signature(HttpToolsProtocol.__init__).parameters) == ["self", "config", "server_state", "app_state", "_loop"]
 
 
 def test_what_a_protocol_has_from_its_start() -> None:
-    """The parser, the ASGI application, the event loop and the state that the server shares with it."""
+    """A parser that can be dropped, the event loop, and no address before it is connected."""
 
     async def make() -> HttpToolsProtocol:
         return HttpToolsProtocol(config(), ServerState(), {}, asyncio.get_running_loop())
 
     made = run(make())
     assert isinstance(made.parser, httptools.HttpRequestParser)
-    assert made.app is hello
     assert [vars(made)[name] for name in ("transport", "flow", "cycle", "client", "server", "scheme")] == [None] * 6
-
-
-def test_leniency_behind_the_last_call_can_be_taken_back() -> None:
-    """uvicorn's parser reads on behind a call that ends the connection; ours says that there is something."""
-    parser = httptools.HttpRequestParser(object())
-    parser.set_dangerous_leniencies(lenient_data_after_close=True)
-    parser.set_dangerous_leniencies(lenient_data_after_close=False)
-    with pytest.raises(httptools.HttpParserError):
-        parser.feed_data(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n" + GET)
 
 
 def test_a_lost_connection_is_not_closed_again_where_it_was_lost_by_an_error() -> None:
@@ -120,68 +87,6 @@ def test_a_lost_connection_is_not_closed_again_where_it_was_lost_by_an_error() -
     assert done == []
     assert not state.connections
     assert made.parser is None
-
-
-def cycle(transport: Transport, answered: Any, *, keep_alive: bool) -> RequestResponseCycle:
-    quiet = logging.getLogger("quiet")
-    made = RequestResponseCycle(
-        scope={"method": "GET"},  # type: ignore[typeddict-item]
-        transport=transport,  # type: ignore[arg-type]
-        flow=FlowControl(transport),  # type: ignore[arg-type]
-        logger=quiet,
-        access_logger=quiet,
-        access_log=False,
-        default_headers=[],
-        message_event=asyncio.Event(),
-        expect_100_continue=False,
-        keep_alive=keep_alive,
-        on_response=answered,
-    )
-    made.more_body = False
-    made.message_event.set()
-    return made
-
-
-@pytest.mark.parametrize("keep_alive", [True, False])
-def test_a_cycle_writes_closes_and_tells_in_this_order(keep_alive: bool) -> None:
-    """The status line begins the first write; the last one is followed by a close where the connection is to end, then by the callback."""
-
-    async def ask() -> list[Any]:
-        transport = Transport()
-        await cycle(transport, lambda: transport.done.append("answered"), keep_alive=keep_alive).run_asgi(hello)
-        return transport.done
-
-    head, body, *rest = run(ask())
-    assert head.startswith(b"HTTP/1.1 200 ")
-    assert (b"connection: close\r\n" in head) is not keep_alive
-    assert body == b"hi"
-    assert rest == ["answered"] if keep_alive else ["close", "answered"]
-
-
-def test_a_cycle_whose_application_fails_ends_with_500_and_a_close() -> None:
-    """So that a mistake in a page holds no connection."""
-
-    async def broken(scope: Any, receive: Any, send: Any) -> None:
-        raise LookupError
-
-    async def ask() -> list[Any]:
-        transport = Transport()
-        logging.getLogger("quiet").disabled = True
-        await cycle(transport, lambda: None, keep_alive=True).run_asgi(broken)
-        return transport.done
-
-    head, *_, last = run(ask())
-    assert head.startswith(b"HTTP/1.1 500 ")
-    assert last == "close"
-
-
-def test_reading_is_paused_and_resumed_once() -> None:
-    """However often it is asked for."""
-    transport = Transport()
-    flow = FlowControl(transport)  # type: ignore[arg-type]
-    for ask in (flow.pause_reading, flow.pause_reading, flow.resume_reading, flow.resume_reading):
-        ask()
-    assert transport.done == ["pause_reading", "resume_reading"]
 
 
 def test_a_server_starts_waits_and_shuts_down_by_these_methods() -> None:

@@ -101,7 +101,7 @@ def test_who_has_just_dialled_may_still_call() -> None:
     async def call_late() -> bytes:
         async with port(Nothing(), Limits(), []) as (server, number):
             reader, writer = await asyncio.open_connection("127.0.0.1", number)
-            while not list(server.places):
+            while not list(server.port.places):
                 await asyncio.sleep(0.01)
             stopping = asyncio.create_task(server.stop(30))
             await asyncio.sleep(0.1)
@@ -181,7 +181,7 @@ class Dialling:
             raw.sendall(b"\x16")
         if stage == OPEN:
             self.all[-1] = await asyncio.to_thread(self._client.wrap_socket, raw, server_hostname="localhost")
-        while (newest := next(reversed(self._server.places.unproven[stage]), None)) is None or newest in self._known:
+        while (newest := next(reversed(self._server.port.places.unproven[stage]), None)) is None or newest in self._known:
             await asyncio.sleep(0.01)
         self._known.append(newest)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from server import requests
+from server import request_reader
 from server.http import Answer, Call, Denial, Later, come_back, text_answer
 from server.limits import Limits
 from tests.support.calls.in_process import StandIn, exchange, port, read_answer, run
@@ -264,7 +264,7 @@ def test_calls_behind_each_other_are_answered_in_order() -> None:
 
 def test_of_a_body_over_the_cap_only_its_head_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a length or without, and whether its first piece was long or short."""
-    monkeypatch.setattr(requests, "UID_BYTES", 50)
+    monkeypatch.setattr(request_reader, "UID_BYTES", 50)
     for pieces in (
         [request(b"x" * 20, length=1500), b"x" * 1480],
         [request(b"x" * 200, length=1500), b"x" * 1300],
@@ -281,6 +281,11 @@ def test_what_no_body_can_be_is_not_read_on() -> None:
         assert b"\r\nconnection: close\r\n" in heard
 
 
+def test_a_body_that_no_page_reads_is_413() -> None:
+    """Though the page answers GET, and its whole head has arrived."""
+    assert sentences(answers_to(b"GET /mutate HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n"))[:1] == ["413 send no body"]
+
+
 def test_bodies_hold_no_more_together_than_they_may() -> None:
     """One that does not fit is answered with 503, to be tried again elsewhere; what was taken for it is free again."""
     cuts: list[str] = []
@@ -289,14 +294,14 @@ def test_bodies_hold_no_more_together_than_they_may() -> None:
     async def both() -> None:
         async with port(Echo(), limits, cuts) as (server, number):
             half = asyncio.create_task(exchange(number, request(b"x" * 600, length=900), b"x" * 300, pause=0.5))
-            while server.bodies.has(1000):
+            while server.port.bodies.has(1000):
                 await asyncio.sleep(0.01)
             second = await exchange(number, request(b"x" * 600, length=900), b"x" * 300)
             assert sentences(second) == ["503 too many unfinished bodies"]
             assert b"retry-after: 1\r\nconnection: close\r\n" in second
             assert sentences(await exchange(number, request(b"x" * 900))) == ["200 POST /mutate 900 900"]  # in one piece
             assert sentences(await half) == ["200 POST /mutate 900 900"]
-            assert server.bodies.has(1200)
+            assert server.port.bodies.has(1200)
 
     run(both())
 
@@ -328,7 +333,7 @@ def test_a_caller_that_leaves_in_the_middle_is_told_of() -> None:
             assert await exchange(number, request(b"x" * 600, length=900)) == b""
             while not app.lost_calls:
                 await asyncio.sleep(0.01)
-            assert server.bodies.has(1000)
+            assert server.port.bodies.has(1000)
 
     run(leave())
     assert app.lost_calls[0].path == b"/mutate"
@@ -350,9 +355,9 @@ def test_after_the_last_call_nothing_is_read(head: str) -> None:
 
 
 def test_an_answer_to_head_has_no_body() -> None:
-    """And the length that it would have."""
+    """And the length that it would have for GET, as which the page is asked."""
     heard = answers_to(b"HEAD /mutate HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert b"\r\ncontent-length: 17\r\n" in heard
+    assert b"\r\ncontent-length: 16\r\n" in heard
     assert heard.endswith(b"\r\n\r\n")
 
 

@@ -12,9 +12,9 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
+from server.connection import Connection
 from server.http import Answer, Call, Denial, Later, text_answer
 from server.limits import Limits
-from server.protocol import Protocol
 from server.server import Server
 from tests.support.calls.in_process import StandIn, port, read_answer, run, tls_contexts
 from tests.testcluster.calls import PATIENCE
@@ -108,13 +108,13 @@ def test_a_connection_that_is_gone_leaves_nothing_to_the_garbage_collector(conte
     async def come_and_go() -> None:
         async with secured(contexts[0], []) as (server, number):
             calling = asyncio.create_task(asyncio.to_thread(call, number, contexts[1], *[100] * 200))
-            while not list(server.places):
+            while not list(server.port.places):
                 await asyncio.sleep(0)
             await calling
-            while list(server.places):
+            while list(server.port.places):
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.01)
-            assert not [found for found in gc.get_objects() if isinstance(found, Protocol)]
+            assert not [found for found in gc.get_objects() if isinstance(found, Connection)]
 
     gc.disable()
     try:
@@ -166,16 +166,16 @@ def test_a_mistake_in_one_handshake_stops_no_other(
 ) -> None:
     """It ends with its connection, and those that wait behind it go on."""
     first = True
-    reached = Protocol.connection_made
+    reached = Connection.connection_made
 
-    def stumble(protocol: Protocol, transport: asyncio.Transport) -> None:
+    def stumble(connection: Connection, transport: asyncio.Transport) -> None:
         nonlocal first
         if first:
             first = False
             raise AssertionError("a mistake")
-        reached(protocol, transport)
+        reached(connection, transport)
 
-    monkeypatch.setattr(Protocol, "connection_made", stumble)
+    monkeypatch.setattr(Connection, "connection_made", stumble)
 
     async def serve() -> list[int]:
         asyncio.get_running_loop().set_exception_handler(lambda loop, found: None)

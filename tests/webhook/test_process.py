@@ -36,7 +36,7 @@ CONSOLE = ["console", "--listen", "127.0.0.1:0", "--kubeconfig", "{folder}/kubec
         (CONSOLE, "sources.world_follower:Follower.run", "reading"),
         (
             ["console", "--listen", "127.0.0.1:0", "--files", "--self-signed", "{folder}/ca"],
-            "console.port.certificate:every_second",
+            "console.certificate:every_second",
             "certificate",
         ),
     ],

@@ -8,7 +8,7 @@ import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -24,7 +24,7 @@ from certs.authority import issue, make_ca
 from server.http import Answer, Application, Call
 from server.limits import Limits
 from server.listener import listen
-from server.routes import direct, response_of, starlette
+from server.routes import Pages, direct, response_of, starlette
 from server.server import Server
 from tests.testcluster.calls import PATIENCE
 
@@ -157,7 +157,7 @@ async def port(
     listener = listen("--listen", "127.0.0.1", 0)
     number = listener.getsockname()[1]
     server = Server(on_every_path(app), context, limits, cuts.append, **more)
-    server.direct, server.most = AnyPath(app), app.most
+    server.port = replace(server.port, applications=AnyPath(app), pages=Pages(on_every_path(app), 0, app.most))
     await server.start(listener)
     try:
         yield server, number

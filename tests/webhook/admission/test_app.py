@@ -10,10 +10,10 @@ from time import monotonic
 import pytest
 
 from policies.state.snapshot import Snapshot
-from server.answers import TOO_MANY
+from server.answer_queue import TOO_MANY
 from server.http import Call, Denial
 from server.limits import Limits
-from server.requests import NO_ROOM
+from server.request_reader import NO_ROOM
 from sources.sources import Sources, load
 from telemetry.metrics import Metrics
 from tests.support.calls.in_process import JSON, Received, answered, ask, ask_asgi
