@@ -13,7 +13,7 @@ Known = Literal["families", "vendors", "models", "instanceFamilies", "workloads"
 """The catalog's lists of names."""
 
 
-class Names:
+class CatalogNames:
     """The catalog's lists of names, each collected once per parse: they are long, and looked up often."""
 
     def __init__(self, catalog: Catalog) -> None:

@@ -20,7 +20,7 @@ Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expression:
+class NodeRequirement:
     """A node selector requirement to write."""
 
     key: str
@@ -49,10 +49,10 @@ class Variant:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingScheme:
     variants: tuple[Variant, ...]
-    exclude: Mapping[Sharing, tuple[Expression, ...]]
+    exclude: Mapping[Sharing, tuple[NodeRequirement, ...]]
     """The expressions that keep a pod off nodes of that sharing; those for all sharing that R leaves out
     are written together."""
-    only: Mapping[Sharing, tuple[Expression, ...]]
+    only: Mapping[Sharing, tuple[NodeRequirement, ...]]
     """The expressions that select nodes of that sharing alone (written where the keys are known before
     boot, or on gfd)."""
     slice_key: str | None = None

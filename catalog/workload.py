@@ -20,11 +20,11 @@ FIELDS = (
     "terminationGracePeriodSeconds",
     "activeDeadlineSeconds",
 )
-"""The fields of a pod's spec that ``Place.fields`` may name: all that rules read besides containers."""
+"""The fields of a pod's spec that ``DescribedPods.fields`` may name: all that rules read besides containers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Devices:
+class DeviceFields:
     """Amounts that a manifest has in fields of its own: ``gpu: {name: nvidia.com/gpu, quantity: 1}``."""
 
     container: str
@@ -41,7 +41,7 @@ class Devices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patch:
+class TemplatePatch:
     """A strategic merge patch of the pod's spec: a map, or the text of one."""
 
     at: str = "."
@@ -55,7 +55,7 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class BaseObject:
     """Another object, whose pods these are, with what this place describes laid over them: the runtime
     that a TrainJob names."""
 
@@ -70,7 +70,7 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class DescribedPods:
     """The place where a manifest that has no pod template describes its pods.
 
     Paths start at ``at``, those with a leading ``/`` at ``root``. ``.`` is the place itself. Of several paths
@@ -93,11 +93,11 @@ class Place:
     """The name of the field of those containers that is ``resources`` in others."""
     resources: tuple[str, ...] = ()
     """``NAME=PATH`` of the resources of a container of which the manifest has nothing else."""
-    devices: tuple[Devices, ...] = ()
+    devices: tuple[DeviceFields, ...] = ()
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Paths of ``FIELDS``, by name."""
-    patches: tuple[Patch, ...] = ()
-    base: Base | None = None
+    patches: tuple[TemplatePatch, ...] = ()
+    base: BaseObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +126,9 @@ class Workload:
     """The schedulerName that its operator writes if the template has none."""
     templates: tuple[str, ...] = ()
     """Paths to its pod templates."""
-    places: tuple[Place, ...] = ()
+    places: tuple[DescribedPods, ...] = ()
     """The places where it describes its pods in other forms than a template."""
-    refers: tuple[Base, ...] = ()
+    refers: tuple[BaseObject, ...] = ()
     """Other objects that have the templates of its pods, and are judged by themselves."""
     finished: tuple[str, ...] = ()
     """``PATH=TEXT``, or ``PATH`` alone for any value: it makes no pods any more, besides what conditions say of all

@@ -23,7 +23,7 @@ from certs.self_signed import stored_or_made
 from certs.serving import Serving, load_serving, serving_of
 
 
-class Source(Protocol):
+class CertificateSource(Protocol):
     """A source of the serving certificate."""
 
     @property

@@ -102,7 +102,7 @@ class Material:
 NOTHING = Material()
 
 
-class Change(NamedTuple):
+class RotationChange(NamedTuple):
     """One change, with the reason for it as a sentence for the log."""
 
     material: Material
@@ -118,7 +118,7 @@ def due(
     trusted: Collection[str] | None,
     asked: Asked | None = None,
     request: str = "",
-) -> Change | None:
+) -> RotationChange | None:
     """Return the next change that is due, or None; call it again with the result until nothing is.
 
     ``names``: those that callers verify. ``trusted``: fingerprints of the CA certificates that are in every
@@ -126,7 +126,7 @@ def due(
     replaced, by the request of this text.
     """
     if request and request != material.rotated and asked is None:
-        return Change(replace(material, rotated=request), f'a request for a rotation cannot be read: "{request[:80]}"')
+        return RotationChange(replace(material, rotated=request), f'a request for a rotation cannot be read: "{request[:80]}"')
     wanted = asked if request != material.rotated else None
     return (
         _without_the_old(material, now, lives)
@@ -136,26 +136,26 @@ def due(
     )
 
 
-def _without_the_old(material: Material, now: datetime, lives: Lives) -> Change | None:
+def _without_the_old(material: Material, now: datetime, lives: Lives) -> RotationChange | None:
     """Drop authorities that are no longer needed."""
     for one in material.authorities:
         expired = now >= one.certificate.not_valid_after_utc
         if expired or (one.retired is not None and now >= one.retired + lives.overlap):
             left = tuple(other for other in material.authorities if other is not one)
             why = "has expired" if expired else "signed nothing that is served any more"
-            return Change(replace(material, authorities=left), f"{_shown(one)} {why}: callers need not trust it")
+            return RotationChange(replace(material, authorities=left), f"{_shown(one)} {why}: callers need not trust it")
     return None
 
 
-def _published(material: Material, now: datetime, trusted: Collection[str] | None) -> Change | None:
+def _published(material: Material, now: datetime, trusted: Collection[str] | None) -> RotationChange | None:
     """Note the time at which an authority was first trusted by every API server's registration."""
     for one in material.authorities:
         if one.published is None and trusted is not None and one.fingerprint in trusted:
-            return Change(_with(material, one, replace(one, published=now)), f"{_shown(one)} is in the registration")
+            return RotationChange(_with(material, one, replace(one, published=now)), f"{_shown(one)} is in the registration")
     return None
 
 
-def _authority(material: Material, now: datetime, lives: Lives, request: str) -> Change | None:
+def _authority(material: Material, now: datetime, lives: Lives, request: str) -> RotationChange | None:
     """Make another authority, if the newest is due, or none can sign."""
     able = [one for one in material.authorities if one.signs(now)]
     reason = "there was none that can sign" if not able else renewal_reason(able[-1].pair, (), now)
@@ -166,7 +166,7 @@ def _authority(material: Material, now: datetime, lives: Lives, request: str) ->
     made = make_ca(now, life=lives.ca)
     new = Authority(certificate=made.certificate, key=made.key)
     rotated = request or material.rotated
-    return Change(replace(material, authorities=(*material.authorities, new), rotated=rotated), f"made {_shown(new)}: {reason}")
+    return RotationChange(replace(material, authorities=(*material.authorities, new), rotated=rotated), f"made {_shown(new)}: {reason}")
 
 
 def _waits(newest: Authority, material: Material) -> bool:
@@ -174,7 +174,7 @@ def _waits(newest: Authority, material: Material) -> bool:
     return material.leaf is not None and not newest.issued(material.leaf)
 
 
-def _leaf(material: Material, names: Sequence[str], now: datetime, lives: Lives, request: str) -> Change | None:
+def _leaf(material: Material, names: Sequence[str], now: datetime, lives: Lives, request: str) -> RotationChange | None:
     """Issue a serving certificate, if the one there is due, or a newer authority may sign by now."""
     issuer = material.issuer()
     able = [one for one in material.authorities if one.signs(now)]
@@ -193,7 +193,7 @@ def _leaf(material: Material, names: Sequence[str], now: datetime, lives: Lives,
     before = material.authorities[: material.authorities.index(signer)]
     authorities = tuple(replace(one, retired=now) if one in before and one.retired is None else one for one in material.authorities)
     rotated = request or material.rotated
-    return Change(Material(authorities=authorities, leaf=leaf, rotated=rotated), f"made a serving certificate: {reason}")
+    return RotationChange(Material(authorities=authorities, leaf=leaf, rotated=rotated), f"made a serving certificate: {reason}")
 
 
 def _reason(material: Material, issuer: Authority | None, signer: Authority, names: Sequence[str], now: datetime) -> str | None:

@@ -61,7 +61,7 @@ def add_parser(subcommands: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class InstalledCertificates:
     """What an installation has."""
 
     material: Material
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     return WRONG if problems else 0
 
 
-def shown(found: Found) -> Iterator[str]:
+def shown(found: InstalledCertificates) -> Iterator[str]:
     """Yield the lines of `show`: the authorities, the serving certificate, the registration."""
     for one in found.material.authorities:
         until = f"{one.certificate.not_valid_after_utc:%Y-%m-%d %H:%M}Z"
@@ -110,7 +110,7 @@ def shown(found: Found) -> Iterator[str]:
     yield from found.damaged
 
 
-def wrong(found: Found, now: datetime) -> Iterator[str]:
+def wrong(found: InstalledCertificates, now: datetime) -> Iterator[str]:
     """Yield a sentence for all that keeps callers from verifying Berth, or soon will."""
     material = found.material
     yield from found.damaged
@@ -129,7 +129,7 @@ def wrong(found: Found, now: datetime) -> Iterator[str]:
             yield f"{one.kind}/{NAME} does not trust CA {', '.join(missing)} yet"
 
 
-async def _found(access: Access, namespace: str, name: str) -> Found:
+async def _found(access: Access, namespace: str, name: str) -> InstalledCertificates:
     client = await Client.connect(access)
     try:
         stored = await SecretStore(client, namespace, name).read()
@@ -142,7 +142,7 @@ async def _found(access: Access, namespace: str, name: str) -> Found:
         configurations = await Registrations(client, NAME, _nobody).read()
     finally:
         await client.close()
-    return Found(material=material, damaged=damaged, configurations=configurations)
+    return InstalledCertificates(material=material, damaged=damaged, configurations=configurations)
 
 
 async def _ask(access: Access, namespace: str, name: str, which: str) -> None:

@@ -44,7 +44,7 @@ CALL_TIMEOUT = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class DemoServer:
     """The address of the demo's server."""
 
     host: str
@@ -86,7 +86,7 @@ def main() -> int:
                 return process.wait()
             print(f"serving {ready['url']} (/mutate, /validate, /advise), {ready['policies']} policies")
             print(f"        {ready['health']} (/livez, /readyz, /metrics)")
-            show(Server(host="127.0.0.1", port=port, ca=TLS / "ca.crt"))
+            show(DemoServer(host="127.0.0.1", port=port, ca=TLS / "ca.crt"))
             print(f"  curl {ready['health']}/readyz", flush=True)
             print(f"\nThe console shows a recorded cluster ({RECORDED}). Open it in a browser on this machine:\n  {address()}")
             if os.environ.get("BERTH_RUN_ONCE") != "1":
@@ -173,7 +173,7 @@ def free_port(wanted: int) -> int:
     raise OSError("no free port on 127.0.0.1")
 
 
-def show(server: Server) -> None:
+def show(server: DemoServer) -> None:
     """Post the sample to both paths as the API server would, and print the result."""
     review = json.loads(SAMPLE.read_text())
     pod = review["request"]["object"]

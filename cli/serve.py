@@ -100,10 +100,10 @@ def run(args: argparse.Namespace) -> int:
     """Serve until stopped, and return the exit code."""
     from webhook import serve
     from webhook.process import BAD_INPUT
-    from webhook.settings import Settings, SettingsError
+    from webhook.settings import ServeSettings, SettingsError
 
     try:
-        settings = Settings.from_args(args, sources_from(args), VERSION)
+        settings = ServeSettings.from_args(args, sources_from(args), VERSION)
     except SettingsError as error:
         for line in str(error).splitlines():
             stderr.say(line)

@@ -23,12 +23,12 @@ from documents import yaml_writer
 from documents.files import read_catalog
 from policies.document import InputError
 from registration.configurations import Manifest, Service, Url, first, manifests
-from registration.entries import CLAIMS, DEFAULT, Chosen
+from registration.entries import CLAIMS, DEFAULT, InstallChoices
 from registration.match_conditions import PatternError
 from sources import webhooks_scope as scope
 
 if TYPE_CHECKING:
-    from sources.names_found import Found
+    from sources.names_found import ClusterNames
 
 _SERVICE = re.compile(r"(?P<namespace>[a-z0-9]([-a-z0-9]*[a-z0-9])?)/(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)(:(?P<port>[0-9]{1,5}))?")
 """NAMESPACE/NAME[:PORT], with DNS labels as names."""
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(args: argparse.Namespace, catalog: Catalog) -> tuple[Chosen, Found | None]:
+def _chosen(args: argparse.Namespace, catalog: Catalog) -> tuple[InstallChoices, ClusterNames | None]:
     claims = next((one for one in CLAIMS if one == args.claims), None)
     if claims is None:
         raise InputError(file="--claims", message=f"{shown(args.claims)} is not a valid value; write Fail, Ignore or Off")
@@ -105,10 +105,10 @@ def _chosen(args: argparse.Namespace, catalog: Catalog) -> tuple[Chosen, Found |
     found = _found(args, catalog)
     excluded = scope.excluded(catalog, by_flag, own=args.catalog is not None, found=found)
     names = tuple(sorted({*named, *(found.names if found else ())}))
-    return Chosen(claims=claims, excluded=excluded, names=names, queues=args.queues), found
+    return InstallChoices(claims=claims, excluded=excluded, names=names, queues=args.queues), found
 
 
-def _found(args: argparse.Namespace, catalog: Catalog) -> Found | None:
+def _found(args: argparse.Namespace, catalog: Catalog) -> ClusterNames | None:
     if args.in_cluster and args.kubeconfig is not None:
         raise InputError(file="--in-cluster", message="and --kubeconfig exclude each other; use one of them")
     if args.context is not None and args.kubeconfig is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from certs.authority import CertificateError
-from certs.following import Source
+from certs.following import CertificateSource
 from certs.serving import LiveContext
 from cluster.client.new_errors import NewErrors
 from telemetry import log
@@ -16,7 +16,7 @@ from webhook.reload.file_watcher import every_second
 class Certificate:
     """Serves what the source has. Raises CertificateError where it has none at the start."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: CertificateSource) -> None:
         self._source = source
         self._errors = NewErrors()
         first = source.refresh(datetime.now(UTC))

@@ -10,21 +10,21 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.world.builder import Builder
+from analysis.world.builder import WorldBuilder
 from analysis.world.recorded import Recorded
 from catalog import Catalog
 from catalog.prices import Prices, prices
 from cli.options import assumed_platforms
 from cli.output import stderr
 from cluster.client.api_client import Access, Client
-from console.server.app import Source
+from console.server.app import WorldSource
 from console.world.fixed import Fixed
 from documents.prices import read_prices
 from policies.state.updater import Options
 from sources import world_of_files as files
 from sources.from_cluster import default_kubeconfig
 from sources.sources import Sources, of_a_cluster, options
-from sources.world_follower import Follower
+from sources.world_follower import WorldFollower
 
 
 async def _nothing() -> None:
@@ -35,7 +35,7 @@ async def _nothing() -> None:
 class Reading:
     """A source of worlds, what must run for it, and what ends it."""
 
-    source: Source
+    source: WorldSource
     client: Client | None = None
     """Of the cluster; None where files are read."""
     follow: Callable[[], Coroutine[Any, Any, None]] | None = None
@@ -44,7 +44,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
+class _ReadingOptions:
     """What options come to."""
 
     catalog: Catalog
@@ -59,13 +59,13 @@ async def read(args: argparse.Namespace, sources: Sources, access: Access | None
     """
     if args.files or args.facts:
         given = _given(args, sources if sources.platforms or sources.facts else replace(sources, platforms=assumed_platforms()))
-        made = Builder(given.catalog, given.options, given.prices, _recorded(args, given.catalog), _pause)
+        made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog), _pause)
         return Reading(source=Fixed(await asyncio.to_thread(files.world, made, sources.policies, sources.facts, given.catalog)))
     given = _given(args, of_a_cluster(sources))
     client = await Client.connect(access or _access(args))
     policies = files.policies_of(sources.policies, given.catalog) if sources.policies else None
-    made = Builder(given.catalog, given.options, given.prices, _recorded(args, given.catalog), _pause)
-    follower = Follower(client, made, given.catalog, args.every, args.namespace or "", policies)
+    made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog), _pause)
+    follower = WorldFollower(client, made, given.catalog, args.every, args.namespace or "", policies)
     return Reading(source=follower, client=client, follow=follower.run, close=client.close)
 
 
@@ -87,7 +87,7 @@ def _recorded(args: argparse.Namespace, catalog: Catalog) -> Recorded | None:
     return found
 
 
-def _given(args: argparse.Namespace, sources: Sources) -> _Given:
+def _given(args: argparse.Namespace, sources: Sources) -> _ReadingOptions:
     catalog, chosen = options(of_a_cluster(sources) if sources.facts else sources)
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
-    return _Given(catalog=catalog, options=chosen, prices=cost)
+    return _ReadingOptions(catalog=catalog, options=chosen, prices=cost)

@@ -35,7 +35,7 @@ from console.screens import SCREENS
 from console.server.app import application
 from console.server.forms import MOST_FORM
 from console.server.rendering import environment
-from console.settings import Settings, settings
+from console.settings import ConsoleSettings, settings
 from policies.document import InputError
 from server.limits import GOODBYE, Limits
 from server.listener import StartError, listen, make_room
@@ -104,14 +104,14 @@ async def _serve(args: argparse.Namespace, sources: Sources, access: Access | No
     return code
 
 
-def _certificates(chosen: Settings) -> FollowedFiles | SelfSigned:
+def _certificates(chosen: ConsoleSettings) -> FollowedFiles | SelfSigned:
     if chosen.tls_files is not None:
         return FollowedFiles(*chosen.tls_files)
     assert chosen.self_signed is not None, "Settings has one of the two"
     return SelfSigned(chosen.self_signed, chosen.certificate_names)
 
 
-def _with_sessions(chosen: Settings, reading: Reading, listener: socket.socket) -> Door:
+def _with_sessions(chosen: ConsoleSettings, reading: Reading, listener: socket.socket) -> Door:
     """Return the door of a console where people sign in."""
     assert reading.client is not None, "a cluster is read"
     server = ApiServer(reading.client)
@@ -128,7 +128,7 @@ def _with_sessions(chosen: Settings, reading: Reading, listener: socket.socket) 
     return Door(app=application(reading.source, gate, SCREENS, routes, hosts.origins), announce=announce)
 
 
-def _of_this_machine(reading: Reading, listener: socket.socket, chosen: Settings) -> Door:
+def _of_this_machine(reading: Reading, listener: socket.socket, chosen: ConsoleSettings) -> Door:
     """Return the door of a console whose printed address opens it."""
     port, at = listener.getsockname()[1], bound(listener)
     gate = OneTimeToken(frozenset({at, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}))

@@ -20,7 +20,7 @@ OF_A_CLUSTER = {"audience": "--audience", "session": "--session", "url": "--url"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ConsoleSettings:
     """At most one of ``tls_files`` (certificate, key) and ``self_signed`` (a folder) is given; none: plain HTTP."""
 
     host: str
@@ -49,7 +49,7 @@ class Settings:
         return tuple(dict.fromkeys(["localhost", "127.0.0.1", "::1", *host, *outside, *self.names]))
 
 
-def settings(args: argparse.Namespace) -> Settings:
+def settings(args: argparse.Namespace) -> ConsoleSettings:
     """Return what the options come to. Raises SettingsError."""
     host, port = listen_address(args.listen, "--listen", LISTEN)
     signs_in = bool(args.in_cluster)
@@ -59,7 +59,7 @@ def settings(args: argparse.Namespace) -> Settings:
         raise SettingsError(f"{given[0]} applies only where users sign in: add --in-cluster, or remove it")
     if (args.tls_cert is None) != (args.tls_key is None) or (args.tls_cert and args.self_signed):
         raise SettingsError("set --tls-cert FILE and --tls-key FILE, or --self-signed DIR (not both)")
-    found = Settings(
+    found = ConsoleSettings(
         host=host,
         port=port,
         signs_in=signs_in,

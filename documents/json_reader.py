@@ -17,7 +17,7 @@ _MOST_CHECKED = 2**23
 shorter than a dump of a cluster."""
 
 
-class Unreadable(ValueError):
+class NotJson(ValueError):
     """The text is not JSON. ``line`` is 1-based."""
 
     def __init__(self, message: str, line: int) -> None:
@@ -25,7 +25,7 @@ class Unreadable(ValueError):
         self.line = line
 
 
-class Twice(ValueError):
+class DuplicateKey(ValueError):
     """A key is given twice in one map."""
 
 
@@ -39,7 +39,7 @@ def value(text: str) -> Any:
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise Unreadable(f"is not JSON: {error.msg}; column {error.colno}", error.lineno) from None
+        raise NotJson(f"is not JSON: {error.msg}; column {error.colno}", error.lineno) from None
     if len(text) <= _MOST_CHECKED:
         _check(text)
     return found
@@ -52,7 +52,7 @@ def _check(text: str) -> None:
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise Twice
+        raise DuplicateKey
 
 
 def is_deeper(value: object, most: int) -> bool:

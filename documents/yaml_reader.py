@@ -22,7 +22,7 @@ from yaml import events as on
 
 from documents import json_reader, yaml_errors, yaml_placeholders
 from documents.yaml_placeholders import Placeholders
-from documents.yaml_values import DEEPEST, TOO_DEEP, Builder, Problem, Stop
+from documents.yaml_values import DEEPEST, TOO_DEEP, Problem, Stop, ValueBuilder
 from policies.document import Document as Document
 from policies.document import InputError as InputError
 
@@ -76,9 +76,9 @@ _EMPTY: Read = (None, [], [])
 def _json(text: str) -> Read:
     try:
         value = json_reader.value(text)
-    except json_reader.Twice:  # the YAML reader finds it again, with its place
+    except json_reader.DuplicateKey:  # the YAML reader finds it again, with its place
         return next(iter(_yaml(text)))
-    except json_reader.Unreadable as error:
+    except json_reader.NotJson as error:
         return None, [((), error.line, str(error))], []
     return (None, [((), None, TOO_DEEP)], []) if json_reader.is_deeper(value, DEEPEST) else (value, [], [])
 
@@ -112,7 +112,7 @@ def _reads(text: str, before: int = 0) -> Iterator[Read]:
         following = _Loader(text).get_event
         while type(event := following()) is not on.StreamEndEvent:
             if type(event) is on.DocumentStartEvent:
-                builder = Builder(following, text, before)
+                builder = ValueBuilder(following, text, before)
                 yield builder.value(following()), builder.problems, builder.placeholders
     except yaml.MarkedYAMLError as error:
         message, line = yaml_errors.explained(error, text)

@@ -31,7 +31,7 @@ class Stop(Exception):
         self.line = line
 
 
-class Builder:
+class ValueBuilder:
     """Builds values from events. Recursive: one call per level of the document."""
 
     def __init__(self, following: Callable[[], Any], text: str, before: int) -> None:

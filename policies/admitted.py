@@ -6,8 +6,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from policies.offers.device_costs import ANY
-from policies.planning.devices import Asked, share
-from policies.planning.plan import Subject
+from policies.planning.devices import RequestedDevice, share
+from policies.planning.plan import ReviewedPod
 from policies.state.snapshot import Snapshot
 from policies.verdict import Holding
 
@@ -15,7 +15,7 @@ _MOST_DEVICES = 10**6
 """Of one pod: more than are in any machine. A quantity of Kubernetes may be 1e400, and one such pod must not spoil a counter for good."""
 
 
-def holding(about: Subject, snapshot: Snapshot) -> Holding:
+def holding(about: ReviewedPod, snapshot: Snapshot) -> Holding:
     """Return what a pod will hold, with its node affinity written. A model is one of the catalog where the placement leaves only that,
     else the family, else ``ANY``; a slice counts as the part of a device that it is at least."""
     names, devices, usd = list(about.space.wanted), dict[str, float](), 0.0
@@ -31,7 +31,7 @@ def holding(about: Subject, snapshot: Snapshot) -> Holding:
     return Holding(tuple([(model, devices[model]) for model in sorted(devices) if devices[model]]), usd)
 
 
-def _devices(asked: Asked, snapshot: Snapshot) -> float:
+def _devices(asked: RequestedDevice, snapshot: Snapshot) -> float:
     least = min(asked.count.least, _MOST_DEVICES)
     if asked.resource.parts is None and asked.resource.kind != "mig":
         return float(least)

@@ -16,9 +16,9 @@ from policies.admitted import holding
 from policies.messages import OF_EDITS, phrase
 from policies.offers.constraints import Compiled
 from policies.patch import applied, standing
-from policies.patch.standing import Standing
+from policies.patch.standing import ValidEntries
 from policies.planning import defaults, plan
-from policies.planning.plan import Plan, Subject
+from policies.planning.plan import Plan, ReviewedPod
 from policies.pods import updates
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
@@ -29,7 +29,7 @@ from policies.rules import RULES
 from policies.rules.device_classes import UNKNOWN
 from policies.rules.device_counts import UNCOUNTED
 from policies.state.snapshot import Facts
-from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, NOTHING, Edit, Path, Remark, Verdict, Violation, Would
+from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, NOTHING, AuditOutcome, Edit, Path, Remark, Verdict, Violation
 
 __all__ = ["Request", "arrived", "evaluate"]
 
@@ -51,7 +51,7 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     enforced = tuple(c for c in matched if c.mode == "Enforce")
     edits, violations, remarks = _one(facts, about, enforced)
     entries = _standing(facts, about, enforced)
-    would: tuple[Would, ...] = ()
+    would: tuple[AuditOutcome, ...] = ()
     uncounted = 0
     # No mutating webhook is called for an update: what would be denied of it is told where it is judged.
     if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
@@ -78,7 +78,7 @@ def _misspelt(pod: Pod, facts: Facts) -> bool:
     return any(name in facts.snapshot.catalog.misspellings for container in pod.containers for name in container.resource_names)
 
 
-def _standing(facts: Facts, about: Subject, enforced: tuple[Compiled, ...]) -> list[applied.Entry]:
+def _standing(facts: Facts, about: ReviewedPod, enforced: tuple[Compiled, ...]) -> list[applied.Entry]:
     """Return the entries of ``berth.dev/applied`` that the pod arrives with and that the policies in force
     write themselves."""
     request = about.request
@@ -87,7 +87,7 @@ def _standing(facts: Facts, about: Subject, enforced: tuple[Compiled, ...]) -> l
     return _true(facts, about, enforced).entries
 
 
-def _true(facts: Facts, about: Subject, enforced: tuple[Compiled, ...]) -> Standing:
+def _true(facts: Facts, about: ReviewedPod, enforced: tuple[Compiled, ...]) -> ValidEntries:
     def write(raw: Raw) -> tuple[Edit, ...]:
         before = Pod(raw)
         return _one(facts, plan.subject(about.request, facts, before)._replace(possible=about.possible, certain=about.certain), enforced)[0]
@@ -125,7 +125,7 @@ def _patch(
 
 
 def _one(
-    facts: Facts, about: Subject, policies: tuple[Compiled, ...]
+    facts: Facts, about: ReviewedPod, policies: tuple[Compiled, ...]
 ) -> tuple[tuple[Edit, ...], tuple[Violation, ...], tuple[Remark, ...]]:
     """Return edits, violations and remarks under one set of policies."""
     if not policies or about.actor.mirror:
@@ -141,7 +141,7 @@ def _one(
     return found.edits, (), remarks
 
 
-class Judged(NamedTuple):
+class PolicySetResult(NamedTuple):
     """What one set of policies finds in a pod that is to be created."""
 
     plan: Plan
@@ -152,7 +152,7 @@ class Judged(NamedTuple):
     remarks: tuple[Remark, ...]
 
 
-def judge(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Judged:
+def judge(facts: Facts, about: ReviewedPod, policies: tuple[Compiled, ...]) -> PolicySetResult:
     """Make the plan, and let every rule write and judge by it."""
     request, made = about.request, plan.make(facts, about, policies)
     edits: list[Edit] = []
@@ -172,7 +172,7 @@ def judge(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Judge
             violations.append(found)
             if len(violations) == MOST_FOUND:
                 break
-    return Judged(made, tuple(edits), tuple(violations), tuple(remarks))
+    return PolicySetResult(made, tuple(edits), tuple(violations), tuple(remarks))
 
 
 def _check(request: Request, made: Plan) -> Iterator[Violation | Remark]:
@@ -196,8 +196,8 @@ def _spared(violation: Violation, made: Plan) -> Remark:
 
 
 def _would(
-    facts: Facts, about: Subject, edits: tuple[Edit, ...], violations: tuple[Violation, ...], entries: list[applied.Entry]
-) -> tuple[tuple[Would, ...], int]:
+    facts: Facts, about: ReviewedPod, edits: tuple[Edit, ...], violations: tuple[Violation, ...], entries: list[applied.Entry]
+) -> tuple[tuple[AuditOutcome, ...], int]:
     """Return the outcome of each Audit or Warn policy alone on top of the enforced ones, and the number
     that were not evaluated."""
     matched, pod = about.possible, about.pod
@@ -210,7 +210,7 @@ def _would(
         more_edits, more_violations, remarks = _one(facts, about, with_it)
         deeds, places = [_deed(e) for e in more_edits], {_place(e) for e in more_edits}
         out.append(
-            Would(
+            AuditOutcome(
                 policy=compiled.policy.id,
                 mode=compiled.mode,
                 edits=tuple(e for e, deed in zip(more_edits, deeds, strict=True) if deed not in done),

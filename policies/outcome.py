@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.policy import Policy
-from policies.verdict import Edit, Mode, Path, Remark, Violation, Would
+from policies.verdict import AuditOutcome, Edit, Mode, Path, Remark, Violation
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ObjectOutcome:
     """What comes of an object."""
 
     edits: tuple[Edit, ...] = ()
@@ -21,12 +21,12 @@ class Outcome:
     remarks: tuple[Remark, ...] = ()
     patch: tuple[dict[str, Any], ...] = ()
 
-    def would(self, policy: Policy, mode: Mode, now: Outcome) -> Would:
+    def would(self, policy: Policy, mode: Mode, now: ObjectOutcome) -> AuditOutcome:
         """Return what a policy in Audit or Warn would add, where this comes of the policies in force and of it. ``now``: what comes
         of those in force."""
         done, denied = {_deed(edit) for edit in now.edits}, {violation.key for violation in now.violations}
         places = {edit.path for edit in self.edits}
-        return Would(
+        return AuditOutcome(
             policy=policy.id,
             mode=mode,
             edits=() if self.violations else tuple(edit for edit in self.edits if _deed(edit) not in done),

@@ -88,7 +88,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class MachineFields:
     """The machine fields, the same in ``require`` and ``default``."""
 
     families: InNotIn | None = None
@@ -99,7 +99,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
+class QueueName:
     """A queue of one queue system; exactly one of the systems is set."""
 
     kueue: str | None = None
@@ -124,7 +124,7 @@ class Queues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Require:
-    machine: Machine = Machine()
+    machine: MachineFields = MachineFields()
     capacity: tuple[Capacity, ...] = ()
     """As written. ``on-demand`` also admits reserved capacity, which ``policies.offers`` takes into
     account."""
@@ -148,7 +148,7 @@ class Require:
 class Default:
     accelerator_taints: bool = False
     node_template: str | None = None
-    machine: Machine = Machine()
+    machine: MachineFields = MachineFields()
     capacity: tuple[Capacity, ...] = ()
     long_runs: LongRuns | None = None
     mig: MigDefault | None = None
@@ -168,7 +168,7 @@ class Default:
     topology: str | None = None
     """The node label whose value pods of one workload should share."""
     network_devices: bool = False
-    queue: Queue | None = None
+    queue: QueueName | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ class NodeTemplate:
 
     name: str
     vendors: tuple[str, ...] = ()
-    machine: Machine = Machine()
+    machine: MachineFields = MachineFields()
     sharing: tuple[Sharing, ...] = ()
     """How its nodes share GPUs: this declares sliced or time-sliced nodes on a platform that creates none."""
     mig_profiles: tuple[str, ...] = ()

@@ -164,7 +164,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Would:
+class AuditOutcome:
     """The effect that switching one Audit or Warn policy to Enforce would have had on this pod."""
 
     policy: str
@@ -198,7 +198,7 @@ class Verdict:
     edits: tuple[Edit, ...] = ()
     violations: tuple[Violation, ...] = ()
     remarks: tuple[Remark, ...] = ()
-    would: tuple[Would, ...] = ()
+    would: tuple[AuditOutcome, ...] = ()
     uncounted: int = 0
     """Audit and Warn policies past the sixteenth that were not evaluated (design section 2, Modes)."""
     matched: tuple[str, ...] = ()

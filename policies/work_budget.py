@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from policies.patch.json_patch import Patch
+from policies.patch.json_patch import PodPatch
 from policies.pods.projection import ORDINARY
 from policies.pods.view import REQUIRED, Raw
 from policies.verdict import Edit
@@ -54,7 +54,7 @@ def items(pod: Raw) -> int:
 
 def items_after(pod: Raw, edits: Iterable[Edit]) -> int:
     """Return the items of a pod with what policies add to it: those that are judged when the call comes again, and at /validate."""
-    patch = Patch(pod)
+    patch = PodPatch(pod)
     for edit in edits:
         patch.apply(edit)
     return items(patch.pod)

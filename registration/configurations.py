@@ -20,7 +20,7 @@ from typing import Any
 
 from catalog import Catalog
 from policies.policy import REGISTRATION
-from registration.entries import DEFAULT, Chosen, Entries, Entry, entries, labelling
+from registration.entries import DEFAULT, Entries, InstallChoices, WebhookEntry, entries, labelling
 
 Manifest = dict[str, Any]
 API_VERSION = "admissionregistration.k8s.io/v1"
@@ -70,7 +70,9 @@ class Url:
         return {"url": self.base + path}
 
 
-def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None, chosen: Chosen = DEFAULT) -> tuple[Manifest, Manifest]:
+def manifests(
+    catalog: Catalog, target: Service | Url, ca: bytes | None = None, chosen: InstallChoices = DEFAULT
+) -> tuple[Manifest, Manifest]:
     """Return the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration.
 
     ``ca``: certificates in PEM by which the API server verifies Berth; None if caBundle is filled in later,
@@ -86,7 +88,7 @@ def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None, 
     )
 
 
-def first(catalog: Catalog, target: Service | Url, ca: bytes | None = None, chosen: Chosen = DEFAULT) -> Manifest | None:
+def first(catalog: Catalog, target: Service | Url, ca: bytes | None = None, chosen: InstallChoices = DEFAULT) -> Manifest | None:
     """Return the MutatingWebhookConfiguration that is called first, as ``manifests`` makes the others; None if the
     operator does not ask for it. Raises PatternError."""
     if not chosen.queues:
@@ -95,15 +97,15 @@ def first(catalog: Catalog, target: Service | Url, ca: bytes | None = None, chos
     return _configuration("MutatingWebhookConfiguration", metadata, [shared.webhook(entry) for entry in labelling(catalog, chosen)])
 
 
-def _metadata(name: str, made: Entries, chosen: Chosen) -> Manifest:
+def _metadata(name: str, made: Entries, chosen: InstallChoices) -> Manifest:
     return {"name": name, "labels": {"app.kubernetes.io/name": "berth"}, "annotations": _annotations(made, chosen)}
 
 
-def _shared(target: Service | Url, ca: bytes | None, chosen: Chosen) -> _Shared:
+def _shared(target: Service | Url, ca: bytes | None, chosen: InstallChoices) -> _Shared:
     return _Shared({} if ca is None else {"caBundle": base64.b64encode(ca).decode("ascii")}, target, _outside(target, chosen))
 
 
-def made_of(catalog: Catalog, chosen: Chosen) -> str:
+def made_of(catalog: Catalog, chosen: InstallChoices) -> str:
     """Return a digest of the rules and conditions under which the API server calls Berth, for this catalog
     and these choices.
 
@@ -117,7 +119,7 @@ def _digest(entries: Entries) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _annotations(entries: Entries, chosen: Chosen) -> dict[str, str]:
+def _annotations(entries: Entries, chosen: InstallChoices) -> dict[str, str]:
     names = {NAMES_CHOSEN: ",".join(chosen.names)} if chosen.names else {}
     queues = {QUEUES_CHOSEN: "true"} if chosen.queues else {}
     return {MADE_OF: _digest(entries), CLAIMS_CHOSEN: chosen.claims, **names, **queues}
@@ -127,7 +129,7 @@ def _configuration(kind: str, metadata: Manifest, webhooks: list[Manifest]) -> M
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "webhooks": webhooks}
 
 
-def _outside(target: Service | Url, chosen: Chosen) -> Manifest:
+def _outside(target: Service | Url, chosen: InstallChoices) -> Manifest:
     """Return the requirement on namespaces that excludes ``chosen.excluded`` and Berth's own.
 
     Whoever installs Berth makes its namespace before this is applied: its pods must not wait for themselves.
@@ -144,7 +146,7 @@ class _Shared:
     target: Service | Url
     outside: Manifest
 
-    def webhook(self, entry: Entry) -> Manifest:
+    def webhook(self, entry: WebhookEntry) -> Manifest:
         return {
             "name": f"{entry.name}.{DOMAIN}",
             "clientConfig": {**self.target.at(entry.at), **self.bundle},

@@ -3,15 +3,16 @@
 - ``mutate.pods``, ``validate.pods``: new pods that request an accelerator by name, by resource claim, or as a fraction by annotation. Fail:
   without Berth such a pod could run on the wrong machine or stay Pending while it costs a GPU node. While Berth is down they are denied.
 - ``mutate.claims-made``, ``validate.claims-made``: new claims and templates for devices that may be accelerators. Fail, unless
-  ``Chosen.claims`` says otherwise. With Ignore a claim is stored unchanged, and its size is only checked with its pod.
-- ``mutate.claims``, ``validate.claims`` if ``Chosen.claims`` is Ignore: pods with claims, instead of the first entry. While Berth is down
-  they are created unchecked. With Fail, pods whose only claims are for other devices (network cards) are denied too.
+  ``InstallChoices.claims`` says otherwise. With Ignore a claim is stored unchanged, and its size is only checked with its pod.
+- ``mutate.claims``, ``validate.claims`` if ``InstallChoices.claims`` is Ignore: pods with claims, instead of the first entry. While Berth
+  is down they are created unchecked. With Fail, pods whose only claims are for other devices (network cards) are denied too.
 - ``validate.updates``: pods, with accelerators or claims, whose tolerations, owners, queues, protection or amounts change. Ignore: while
   Berth is down, Fail would keep Kueue from releasing pods into a flavor with tolerations, KAI from grouping pods, and the garbage collector
   from orphaning them. With Ignore such updates are not checked meanwhile.
 - ``mutate.updates``: pods with edits by policies whose spec changes, as when an author applies a manifest again. Ignore: without an answer
   the API server reports that these fields cannot be removed.
-- ``label.workloads``, ``label.operators`` with ``Chosen.queues``: new workloads of the kinds that Kueue suspends, with or without a queue.
+- ``label.workloads``, ``label.operators`` with ``InstallChoices.queues``: new workloads of the kinds that Kueue suspends, with or without
+  a queue.
   They are in a separate configuration, which is called before Kueue's. ``validate.workloads``, ``validate.operators``: workloads that are
   new, or whose template or queue changed. Ignore: a queue can wait.
 - ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore, after 2 s: it only warns.
@@ -51,7 +52,7 @@ pkg/controlplane/controller/systemnamespaces)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class InstallChoices:
     """The choices of the operator who installs Berth."""
 
     claims: Claims = "Fail"
@@ -72,11 +73,11 @@ class Chosen:
         return self.claims != "Off"
 
 
-DEFAULT = Chosen()
+DEFAULT = InstallChoices()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class WebhookEntry:
     """One webhook: the fields in which it differs from the others."""
 
     name: str
@@ -95,11 +96,11 @@ class Entry:
         return f"{self.path}/ignore" if judges and self.failure_policy == "Ignore" else self.path
 
 
-Entries = tuple[list[Entry], list[Entry]]
+Entries = tuple[list[WebhookEntry], list[WebhookEntry]]
 """The entries of the mutating and of the validating configuration."""
 
 
-def entries(catalog: Catalog, chosen: Chosen) -> Entries:
+def entries(catalog: Catalog, chosen: InstallChoices) -> Entries:
     named = _with_names(catalog, chosen.names)
     validating = [*_new_pods_and_claims(named, "validate", chosen), _updates(named, chosen), *_workloads(named, chosen)]
     if chosen.queues:
@@ -107,12 +108,12 @@ def entries(catalog: Catalog, chosen: Chosen) -> Entries:
     return [*_new_pods_and_claims(named, "mutate", chosen), APPLIED_AGAIN], validating
 
 
-def _new_pods_and_claims(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
+def _new_pods_and_claims(catalog: Catalog, phase: Phase, chosen: InstallChoices) -> list[WebhookEntry]:
     made = [_made_claims(catalog, phase, chosen.claims)] if chosen.claims != "Off" else []
     return [*_new_pods(catalog, phase, chosen), *made]
 
 
-def labelling(catalog: Catalog, chosen: Chosen) -> list[Entry]:
+def labelling(catalog: Catalog, chosen: InstallChoices) -> list[WebhookEntry]:
     """Return the entries of the mutating configuration that is called before Kueue's."""
     named = _with_names(catalog, chosen.names)
     return _of_kinds("label", "/label", ["CREATE"], [w for w in _queued(named) if w.kueue is not None], named, chosen)
@@ -123,8 +124,8 @@ def _queued(catalog: Catalog) -> list[Workload]:
 
 
 def _of_kinds(
-    verb: str, path: str, operations: list[Operation], workloads: Sequence[Workload], catalog: Catalog, chosen: Chosen
-) -> list[Entry]:
+    verb: str, path: str, operations: list[Operation], workloads: Sequence[Workload], catalog: Catalog, chosen: InstallChoices
+) -> list[WebhookEntry]:
     """Return the entries for these kinds, of ``_divided``."""
     found = []
     for name, kinds, asked in _divided(workloads, catalog, chosen):
@@ -133,7 +134,7 @@ def _of_kinds(
             moved = f"oldObject != null && (\n{indent(match_conditions.moved(), '  ')}\n)"
             tests = [f"{match_conditions.changed(kinds)} ||\n{match_conditions.moved()}", *(f"{moved} ||\n{test}" for test in asked)]
         conditions = {"may-be-of-pods-with-an-accelerator": match_conditions.in_turn(*tests)} if tests else {}
-        found.append(Entry(name=f"{verb}.{name}", path=path, rules=_rules(operations, kinds), conditions=conditions))
+        found.append(WebhookEntry(name=f"{verb}.{name}", path=path, rules=_rules(operations, kinds), conditions=conditions))
     return found
 
 
@@ -141,7 +142,7 @@ _OWN_GROUPS = ("", "apps", "batch")
 """API groups of the kinds of Kubernetes itself that have a template."""
 
 
-def _divided(workloads: Sequence[Workload], catalog: Catalog, chosen: Chosen) -> Iterator[tuple[str, list[Workload], list[str]]]:
+def _divided(workloads: Sequence[Workload], catalog: Catalog, chosen: InstallChoices) -> Iterator[tuple[str, list[Workload], list[str]]]:
     """Yield ``workloads``, the kinds of Kubernetes itself, with the test that their pods ask for an accelerator, and ``operators``, all
     other kinds, without."""
     own = [w for w in workloads if all(version.rpartition("/")[0] in _OWN_GROUPS for version in w.api_version)]
@@ -165,7 +166,7 @@ def _rule(operations: Iterable[Operation], group: str, versions: Iterable[str], 
     return {"operations": list(operations), **where, "scope": "Namespaced"}
 
 
-def _new_pods(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
+def _new_pods(catalog: Catalog, phase: Phase, chosen: InstallChoices) -> list[WebhookEntry]:
     """Return the entries for new pods.
 
     Both phases have the same conditions, so /validate is called for the same pods as /mutate.
@@ -173,19 +174,19 @@ def _new_pods(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
     rules = [_rule(["CREATE"], "", ["v1"], ["pods"])]
     asks = match_conditions.judged(catalog, with_claims=chosen.claims == "Fail")
     named = {"not-a-mirror-pod": match_conditions.NOT_A_MIRROR, "asks-for-an-accelerator": asks}
-    pods = Entry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail")
+    pods = WebhookEntry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail")
     if chosen.claims != "Ignore":
         return [pods]
     others = {"has-claims": match_conditions.in_turn(match_conditions.claims(), match_conditions.NOT_A_MIRROR)}
-    return [pods, Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions=others)]
+    return [pods, WebhookEntry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions=others)]
 
 
-def _made_claims(catalog: Catalog, phase: Phase, failure_policy: FailurePolicy) -> Entry:
+def _made_claims(catalog: Catalog, phase: Phase, failure_policy: FailurePolicy) -> WebhookEntry:
     """Return the entry for new claims, in every version, since each may be the only one served.
 
     The spec of a claim cannot change. /mutate is called for updates that would change it, as when a claim is applied again."""
     operations: list[Operation] = ["CREATE", "UPDATE"] if phase == "mutate" else ["CREATE"]
-    return Entry(
+    return WebhookEntry(
         name=f"{phase}.claims-made",
         path=f"/{phase}",
         rules=[_rule(operations, "resource.k8s.io", ["v1", "v1beta2", "v1beta1"], ["resourceclaims", "resourceclaimtemplates"])],
@@ -194,7 +195,7 @@ def _made_claims(catalog: Catalog, phase: Phase, failure_policy: FailurePolicy) 
     )
 
 
-def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
+def _updates(catalog: Catalog, chosen: InstallChoices) -> WebhookEntry:
     """Return the entry for updates of pods."""
     judged = match_conditions.judged(catalog, with_claims=chosen.with_claims)
     changed = match_conditions.in_turn(
@@ -202,7 +203,7 @@ def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
         match_conditions.NOT_A_MIRROR,
         f"{judged} ||\n{match_conditions.fractions('oldObject')}",  # the other names of accelerators can't be changed
     )
-    return Entry(
+    return WebhookEntry(
         name="validate.updates",
         path="/validate",
         rules=[_rule(["UPDATE"], "", ["v1"], ["pods", "pods/resize"])],
@@ -210,7 +211,7 @@ def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
     )
 
 
-APPLIED_AGAIN = Entry(
+APPLIED_AGAIN = WebhookEntry(
     name="mutate.updates",
     path="/mutate",
     rules=[_rule(["UPDATE"], "", ["v1"], ["pods"])],
@@ -219,11 +220,11 @@ APPLIED_AGAIN = Entry(
 """The entry for pods that are applied again."""
 
 
-def _workloads(catalog: Catalog, chosen: Chosen) -> list[Entry]:
+def _workloads(catalog: Catalog, chosen: InstallChoices) -> list[WebhookEntry]:
     """Return the entries for every kind of the catalog that describes pods and is namespaced."""
     described = [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster]
     return [
-        Entry(
+        WebhookEntry(
             name=f"advise.{name}",
             path="/advise",
             rules=_rules(["CREATE", "UPDATE"], kinds),

@@ -44,7 +44,7 @@ class Holder(Protocol):
         """Abort the connection."""
 
 
-class Places:
+class ConnectionPlaces:
     """The places of one port. A connection has one from the moment it is accepted, until ``leave``."""
 
     def __init__(self, number: int) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from server.http import Application, Call
 from server.limits import Limits
-from server.places import Places
+from server.places import ConnectionPlaces
 
 
 class BodyMemory:
@@ -52,13 +52,13 @@ class Port:
     all_headers: bool = False
     """True if pages read other headers than ``request_reader.READ``, such as cookies."""
     bodies: BodyMemory = field(init=False)
-    places: Places = field(init=False)
+    places: ConnectionPlaces = field(init=False)
     stopping: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set once every answer is the last one of its connection."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bodies", BodyMemory(self.limits.body_memory))
-        object.__setattr__(self, "places", Places(self.limits.connections))
+        object.__setattr__(self, "places", ConnectionPlaces(self.limits.connections))
 
     def application(self, call: Call) -> Application:
         """Return the application that answers the call."""

@@ -24,7 +24,7 @@ from cluster.client.in_cluster import MOUNTED
 from cluster.watch.kinds import KINDS, Watched
 from policies.document import InputError
 from policies.facts.offered_devices import STACKS
-from policies.state.objects import Change, Entry, Key
+from policies.state.objects import Change, Key, ObjectEntry
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 
@@ -43,7 +43,7 @@ class FromCluster:
 
     snapshot: Snapshot
     namespace: str
-    not_accepted: tuple[Entry, ...]
+    not_accepted: tuple[ObjectEntry, ...]
     """Objects with errors, cluster-scoped and of this namespace, sorted by kind and name."""
     unread: tuple[str, ...]
     """The optional kinds that are forbidden or absent."""

@@ -22,7 +22,7 @@ _WATCHED = {watched.kind: watched for watched in KINDS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ClusterNames:
     """The names found in one cluster at one moment."""
 
     namespaces: frozenset[str]
@@ -32,7 +32,7 @@ class Found:
     """The reasons why nodes or DeviceClasses could not be read, a sentence for each."""
 
 
-def read(kubeconfig: str | None, context: str | None, catalog: Catalog) -> Found:
+def read(kubeconfig: str | None, context: str | None, catalog: Catalog) -> ClusterNames:
     """Read the names of a cluster. ``kubeconfig`` None: with the service account of the pod that this runs
     in.
 
@@ -44,7 +44,7 @@ def read(kubeconfig: str | None, context: str | None, catalog: Catalog) -> Found
         raise InputError(file="cluster", message=str(error)) from None
 
 
-async def _read(access: Access, catalog: Catalog) -> Found:
+async def _read(access: Access, catalog: Catalog) -> ClusterNames:
     client = await Client.connect(access)
     try:
         try:
@@ -61,7 +61,7 @@ async def _read(access: Access, catalog: Catalog) -> Found:
     finally:
         await client.close()
     names = overlooked(ClusterFacts.from_objects(objects, frozenset()), catalog)
-    return Found(namespaces=frozenset(one["metadata"]["name"] for one in namespaces), names=names, unread=tuple(unread))
+    return ClusterNames(namespaces=frozenset(one["metadata"]["name"] for one in namespaces), names=names, unread=tuple(unread))
 
 
 async def _objects(client: Client, watched: Watched) -> list[Mapping[str, Any]]:

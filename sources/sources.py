@@ -68,7 +68,7 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class LoadedSources:
     """The result of reading the sources; ``warnings`` are whole lines about what is odd in the policies but
     not wrong."""
 
@@ -80,14 +80,14 @@ class Loaded:
         return self.update.snapshot
 
 
-class Loader:
+class SourceLoader:
     """Reads the same sources repeatedly: what has not changed since the last time is not compiled again."""
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
         self._updater: Updater | None = None
 
-    def load(self, given: Sequence[object] = (), *, all_nodes: bool = False) -> Loaded:
+    def load(self, given: Sequence[object] = (), *, all_nodes: bool = False) -> LoadedSources:
         """Read and compile.
 
         ``given``: further objects that are facts, and take precedence over those of files; ``all_nodes``: a cluster has
@@ -105,12 +105,12 @@ class Loader:
             updater = Updater(catalog, chosen)
         update = updater.replace_all(policy_set, facts, all_nodes=all_nodes)
         self._updater = updater
-        return Loaded(update=update, warnings=tuple(f"warning: {one.place}: {one.message}" for one in warnings))
+        return LoadedSources(update=update, warnings=tuple(f"warning: {one.place}: {one.message}" for one in warnings))
 
 
-def load(sources: Sources, given: Sequence[object] = (), *, all_nodes: bool = False) -> Loaded:
-    """Read the sources once: see ``Loader.load``."""
-    return Loader(sources).load(given, all_nodes=all_nodes)
+def load(sources: Sources, given: Sequence[object] = (), *, all_nodes: bool = False) -> LoadedSources:
+    """Read the sources once: see ``SourceLoader.load``."""
+    return SourceLoader(sources).load(given, all_nodes=all_nodes)
 
 
 def read_facts(paths: Sequence[str], given: Sequence[object] = ()) -> tuple[ClusterFacts, list[InputError]]:

@@ -13,10 +13,10 @@ from catalog.parse.reader import shown
 from documents.files import read_catalog
 from policies.document import InputError
 from policies.pods.unlisted_accelerators import is_extended
-from registration.entries import ALWAYS, Chosen
+from registration.entries import ALWAYS, InstallChoices
 
 if TYPE_CHECKING:
-    from sources.names_found import Found
+    from sources.names_found import ClusterNames
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """The name of a namespace: a DNS label (RFC 1123)."""
@@ -41,7 +41,7 @@ def namespaces(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def excluded(catalog: Catalog, by_flag: Sequence[str], *, own: bool, found: Found | None) -> tuple[str, ...]:
+def excluded(catalog: Catalog, by_flag: Sequence[str], *, own: bool, found: ClusterNames | None) -> tuple[str, ...]:
     """Return the namespaces to exclude.
 
     These are the ones that kube-apiserver creates itself, those named by flag or by the operator's own
@@ -53,7 +53,7 @@ def excluded(catalog: Catalog, by_flag: Sequence[str], *, own: bool, found: Foun
     return tuple(dict.fromkeys([*ALWAYS, *listed, *by_flag]))
 
 
-def head(catalog: Catalog, chosen: Chosen, found: Found | None) -> str:
+def head(catalog: Catalog, chosen: InstallChoices, found: ClusterNames | None) -> str:
     """Return the comments at the top of the file: which namespaces are left out, and why no others are."""
     others = [name for name in catalog.excluded_namespaces if name not in chosen.excluded]
     sentences = [THERE if found else EVERYWHERE]

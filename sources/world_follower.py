@@ -11,7 +11,7 @@ from time import monotonic
 from analysis.audit.stored_pod import widest
 from analysis.audit.stored_report import stored_report
 from analysis.why.surroundings import Surroundings
-from analysis.world.builder import Builder
+from analysis.world.builder import WorldBuilder
 from analysis.world.happenings import NOT_CREATED, happening, newest
 from analysis.world.world import Raw, World
 from catalog import Catalog
@@ -53,11 +53,17 @@ OF_PODS = _events(f"reason={NOT_CREATED}")
 REPORTS = tuple(replace(form, trim=_report) for form in FORMS)
 
 
-class Follower:
+class WorldFollower:
     """Reads all namespaces, or one, every so many seconds. ``policies``: those of files, in place of the cluster's."""
 
     def __init__(
-        self, client: Client, builder: Builder, catalog: Catalog, every: float, namespace: str = "", policies: Sequence[Raw] | None = None
+        self,
+        client: Client,
+        builder: WorldBuilder,
+        catalog: Catalog,
+        every: float,
+        namespace: str = "",
+        policies: Sequence[Raw] | None = None,
     ) -> None:
         self._client = client
         self._builder = builder

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from analysis.world import happenings
-from analysis.world.builder import Builder
+from analysis.world.builder import WorldBuilder
 from analysis.world.world import Raw, World
 from catalog import Catalog
 from cluster.watch.kinds import key_of
@@ -19,7 +19,7 @@ from sources.scanned_cluster import of_dump, of_objects, values_of
 from sources.sources import DEFAULT_POLICIES, SourcesError
 
 
-def world(builder: Builder, policies: Sequence[str], facts: Sequence[str], catalog: Catalog) -> World:
+def world(builder: WorldBuilder, policies: Sequence[str], facts: Sequence[str], catalog: Catalog) -> World:
     """Read the files. ``facts``: dumps of ``kubectl get -o yaml`` or ``-o json``; none: a cluster without nodes and pods.
 
     Raises SourcesError for policies that are wrong, and InputError for dumps that can't be read.
@@ -28,7 +28,7 @@ def world(builder: Builder, policies: Sequence[str], facts: Sequence[str], catal
     return of_values(builder, ours, values_of(facts), ", ".join(facts), catalog, datetime.now(UTC))
 
 
-def of_values(builder: Builder, ours: Sequence[Raw], values: Sequence[Raw], file: str, catalog: Catalog, at: datetime) -> World:
+def of_values(builder: WorldBuilder, ours: Sequence[Raw], values: Sequence[Raw], file: str, catalog: Catalog, at: datetime) -> World:
     """Return the world of these policies and of a dump with these objects. Raises InputError where it has no pod and no node."""
     cluster = of_dump(values, file, None, catalog) if values else of_objects((), None, catalog)
     dumped = {key: value for value in values if (key := _key(value)) is not None}

@@ -28,7 +28,7 @@ from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MODES, Verdict
 from telemetry.admitted_devices import AdmittedDevices
 from telemetry.exposition import exposition
-from telemetry.policy_metrics import REMARKS, OutcomeCounter, Tally, tally
+from telemetry.policy_metrics import REMARKS, OutcomeCounter, OutcomeTally, tally
 
 # Else each counter and histogram has a second series, for a feature of Prometheus that is off by default.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -56,11 +56,11 @@ class Metrics:
     def __init__(self, version: str) -> None:
         self._registry = CollectorRegistry()
         self._calls = _Calls(self._registry)
-        self._pods = _Pods(self._registry)
+        self._pods = _PodMetrics(self._registry)
         self._outcomes = OutcomeCounter(self._registry)
         self.devices = AdmittedDevices()
         self._registry.register(self.devices)
-        self._state = _State(self._registry, version)
+        self._state = _StateMetrics(self._registry, version)
         ProcessCollector(registry=self._registry)
         self.in_flight = self._calls.in_flight
         """Call inc() when a call arrives, dec() when it is answered."""
@@ -82,7 +82,7 @@ class Metrics:
         """Count a pod that was judged, and not as a dry run. ``operation``: CREATE or UPDATE."""
         self.count(tally(phase, operation, verdict), facts)
 
-    def count(self, counts: Tally, facts: Facts | None = None) -> None:
+    def count(self, counts: OutcomeTally, facts: Facts | None = None) -> None:
         """Count a decision whose tally is already computed. ``facts``: of a pod's namespace; None for no pod."""
         if counts.judged:
             self._pods.count(counts)
@@ -158,7 +158,7 @@ class _Calls:
         return bound
 
 
-class _Pods:
+class _PodMetrics:
     """The metrics of pods with accelerators, and of the remarks about them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -183,7 +183,7 @@ class _Pods:
         self._codes = {code: self._remarks.labels(code) for code in REMARKS}
         self._admitted, self._denied = self._pods.labels("admitted"), self._pods.labels("denied")
 
-    def count(self, counts: Tally) -> None:
+    def count(self, counts: OutcomeTally) -> None:
         if counts.denied:
             self._denied.inc()
         if counts.admitted:
@@ -200,7 +200,7 @@ Kind = Literal["ClusterGPUPolicy", "GPUPolicy"]
 KINDS: tuple[Kind, ...] = ("ClusterGPUPolicy", "GPUPolicy")
 
 
-class _State:
+class _StateMetrics:
     """The metrics of the state: policies, certificate, log and version."""
 
     def __init__(self, registry: CollectorRegistry, version: str) -> None:

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from policies.messages import TABLE
 from policies.state.snapshot import Snapshot
-from policies.verdict import Holding, Mode, Remark, Verdict, Would
+from policies.verdict import AuditOutcome, Holding, Mode, Remark, Verdict
 
 Word = Literal["edited", "denied", "would_edit", "would_deny", "skipped", "inexpressible"]
 """``skipped``: a default or a requirement was left out, in whole or in part. ``inexpressible``: the platform
@@ -38,7 +38,7 @@ MOST_OF_ONE = 40
 OTHER = "(other)"
 
 
-class Outcome(NamedTuple):
+class OutcomeLabels(NamedTuple):
     """The values of the labels, in their order: a tuple, since each review looks some up."""
 
     policy: str
@@ -48,12 +48,12 @@ class Outcome(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)
-def _outcome(policy: str, rule: str, mode: Mode, word: Word) -> Outcome:
+def _outcome(policy: str, rule: str, mode: Mode, word: Word) -> OutcomeLabels:
     """Return one shared object for all decisions that have it in their tally."""
-    return Outcome(policy, rule, mode, word)
+    return OutcomeLabels(policy, rule, mode, word)
 
 
-class Tally(NamedTuple):
+class OutcomeTally(NamedTuple):
     """The counts of one decision, computed once for all pods that share it."""
 
     judged: bool
@@ -65,16 +65,16 @@ class Tally(NamedTuple):
     uncounted: int
     codes: tuple[str, ...]
     """The codes of remarks, each once."""
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[OutcomeLabels, ...]
     holding: Holding
     """The devices of a pod that /validate admitted."""
 
 
-def tally(phase: str, operation: str, verdict: Verdict) -> Tally:
+def tally(phase: str, operation: str, verdict: Verdict) -> OutcomeTally:
     """Return the tally of a verdict given in this phase for this operation (CREATE or UPDATE)."""
     created = operation == "CREATE"
     admitted = created and phase == "validate" and not verdict.violations
-    return Tally(
+    return OutcomeTally(
         judged=verdict.judged,
         denied=created and bool(verdict.violations),
         admitted=admitted,
@@ -86,12 +86,12 @@ def tally(phase: str, operation: str, verdict: Verdict) -> Tally:
     )
 
 
-def of_claim(verdict: Verdict) -> Tally:
+def of_claim(verdict: Verdict) -> OutcomeTally:
     """Return the tally of a claim: the outcomes of its policies. It is not counted as a pod."""
     return tally("validate", "UPDATE", verdict)
 
 
-def outcomes(verdict: Verdict) -> set[Outcome]:
+def outcomes(verdict: Verdict) -> set[OutcomeLabels]:
     """Return the outcomes of a verdict, each once, however many edits or sentences it took."""
     found = {_outcome(policy, edit.rule, "Enforce", "edited") for edit in verdict.edits for policy in edit.policies or (NO_POLICY,)}
     for violation in verdict.violations:
@@ -103,7 +103,7 @@ def outcomes(verdict: Verdict) -> set[Outcome]:
     return found
 
 
-def _would(would: Would) -> Iterator[Outcome]:
+def _would(would: AuditOutcome) -> Iterator[OutcomeLabels]:
     """Yield the outcomes of the one policy that was tried."""
     policy, mode = would.policy, would.mode
     for edit in would.edits:
@@ -144,15 +144,15 @@ class OutcomeCounter:
             ("policy", "rule", "mode", "outcome"),
             registry=registry,
         )
-        self._bound: dict[Outcome, Counter] = {}
+        self._bound: dict[OutcomeLabels, Counter] = {}
         self._of_tenants: collections.Counter[str] = collections.Counter()
         """The number of series by namespace that name a policy of its own."""
         self._snapshot: Snapshot | None = None
 
-    def count(self, outcome: Outcome) -> None:
+    def count(self, outcome: OutcomeLabels) -> None:
         (self._bound.get(outcome) or self._bind(outcome)).inc()
 
-    def _bind(self, outcome: Outcome) -> Counter:
+    def _bind(self, outcome: OutcomeLabels) -> Counter:
         policy, rule, mode, word = outcome
         namespace = _namespace(policy)
         if self._acts(policy, mode) and self._has_room(namespace):

@@ -23,7 +23,7 @@ from documents.files import read_catalog
 from policies.objects.reference import reference_markdown
 from registration import backstop
 from registration.configurations import Service, first, manifests
-from registration.entries import CLAIMS, Chosen
+from registration.entries import CLAIMS, InstallChoices
 from sources import webhooks_scope
 from tests.deploy import values_schema
 from tests.deploy.monitoring import dashboards
@@ -87,7 +87,7 @@ def from_source() -> Files:
         **{f"{folder}/{name}": text for folder in DASHBOARDS for name, text in dashboards.files().items()},
         **{
             f"deploy/chart/files/webhooks{'-queues' if queues else ''}-claims-{claims.lower()}.yaml": _webhooks(
-                Chosen(claims=claims, queues=queues)
+                InstallChoices(claims=claims, queues=queues)
             )
             for queues in (False, True)
             for claims in CLAIMS
@@ -132,7 +132,7 @@ def _backstop() -> str:
     return backstop.HEAD + "---\n".join(yaml_writer.text(manifest) for manifest in backstop.manifests(read_catalog([])))
 
 
-def _webhooks(chosen: Chosen) -> str:
+def _webhooks(chosen: InstallChoices) -> str:
     """What `berth webhooks` prints."""
     catalog = read_catalog([])
     configurations = [*manifests(catalog, Service(), None, chosen), *filter(None, [first(catalog, Service(), None, chosen)])]

@@ -26,11 +26,11 @@ from server.http import JSON, Answer, start, text_answer
 from server.routes import response_of, starlette
 from telemetry import device_modes
 from telemetry.watch_metrics import Watching
-from webhook.reload.condition import Condition
+from webhook.reload.condition import ReplicaState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class ReadinessCheck:
     """One line of ``/readyz``."""
 
     name: str
@@ -55,7 +55,7 @@ PROBES = frozenset({ALIVE.encode(), READY.encode()})
 """A kubelet that gets no answer ends the process, so these are answered however many others call."""
 
 
-def starlette_of(condition: Condition) -> Starlette:
+def starlette_of(condition: ReplicaState) -> Starlette:
     """Return the application of the second port."""
 
     async def ready(request: Request) -> Response:
@@ -78,23 +78,25 @@ async def _alive(request: Request) -> Response:
     return response_of(text_answer(200, "alive"))
 
 
-def checks(condition: Condition, now: float) -> Iterator[Check]:
+def checks(condition: ReplicaState, now: float) -> Iterator[ReadinessCheck]:
     """Yield each check, ready or not, with the details that an engineer on call needs."""
     yield _policies(condition, now)
     yield from _cluster(condition)
     if text := "; ".join(condition.registered.sentences()):
-        yield Check(name="registration", ready=True, text=text, is_well=condition.registered.is_well)
+        yield ReadinessCheck(name="registration", ready=True, text=text, is_well=condition.registered.is_well)
     if condition.replica.snapshot is not None and (told := "; ".join(device_modes.sentences(condition.replica.snapshot))):
-        yield Check(name="nodes", ready=True, text=told)
+        yield ReadinessCheck(name="nodes", ready=True, text=told)
     if hanging := [name for name, at in condition.files_checked_at.items() if now - at > HANGS]:
         text = "; ".join(f"{name} last checked {now - condition.files_checked_at[name]:.0f} s ago" for name in hanging)
-        yield Check(name="files", ready=True, text=f"{text}: a file or mount does not respond, so changes have no effect", is_well=False)
+        yield ReadinessCheck(
+            name="files", ready=True, text=f"{text}: a file or mount does not respond, so changes have no effect", is_well=False
+        )
     yield _certificate(condition, now)
     if condition.replica.draining:
-        yield Check(name="stopping", ready=False, text="calls are still answered, new ones go to other replicas")
+        yield ReadinessCheck(name="stopping", ready=False, text="calls are still answered, new ones go to other replicas")
 
 
-def _certificate(condition: Condition, now: float) -> Check:
+def _certificate(condition: ReplicaState, now: float) -> ReadinessCheck:
     expires, rejected_at, ahead = condition.certificate_expires, condition.certificate_rejected_at, condition.verifiers_ahead()
     valid = now + ahead < expires
     text = f"{'valid until' if valid else 'expired on'} {datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S}Z"
@@ -103,24 +105,24 @@ def _certificate(condition: Condition, now: float) -> Check:
     if rejected_at:
         text += f"; the certificate on disk was rejected {now - rejected_at:.0f} s ago (log: event=certificate_rejected)"
     if waiting := condition.certificate_waiting():
-        return Check(name="certificate", ready=False, text=waiting)
-    return Check(name="certificate", ready=valid, text=text, is_well=not rejected_at)
+        return ReadinessCheck(name="certificate", ready=False, text=waiting)
+    return ReadinessCheck(name="certificate", ready=valid, text=text, is_well=not rejected_at)
 
 
-def _policies(condition: Condition, now: float) -> Check:
+def _policies(condition: ReplicaState, now: float) -> ReadinessCheck:
     snapshot = condition.replica.snapshot
     if snapshot is None:
-        return Check(name="policies", ready=False, text="not loaded yet; calls are answered with 503, and the API server retries")
+        return ReadinessCheck(name="policies", ready=False, text="not loaded yet; calls are answered with 503, and the API server retries")
     number = len(snapshot.policies)
     text = f"{number} active, max mode {snapshot.max_mode}, loaded {now - condition.loaded_at:.0f} s ago"
     if condition.rejected_at:
         text += (
             f"; a change was rejected {now - condition.rejected_at:.0f} s ago, the last valid set is active (log: event=policies_rejected)"
         )
-    return Check(name="policies", ready=True, text=text, is_well=not condition.rejected_at)
+    return ReadinessCheck(name="policies", ready=True, text=text, is_well=not condition.rejected_at)
 
 
-def _cluster(condition: Condition) -> Iterator[Check]:
+def _cluster(condition: ReplicaState) -> Iterator[ReadinessCheck]:
     """Yield one check; it is ready once every kind has been known: what was learned stays in force, however
     old."""
     watching = list(condition.watching())
@@ -138,7 +140,7 @@ def _cluster(condition: Condition) -> Iterator[Check]:
     if isolated := [name for one in watching for name in one.isolated]:
         more = f" and {len(isolated) - MOST_NAMED} more" if len(isolated) > MOST_NAMED else ""
         text += f"; objects that can't be applied (log: event=object_isolated): {', '.join(isolated[:MOST_NAMED])}{more}"
-    yield Check(name="cluster", ready=condition.replica.snapshot is not None, text=text, is_well=not (wrong or isolated))
+    yield ReadinessCheck(name="cluster", ready=condition.replica.snapshot is not None, text=text, is_well=not (wrong or isolated))
 
 
 def _unheard(error: str, without: str, kinds: Sequence[Watching]) -> str:
@@ -155,7 +157,7 @@ def _meanwhile(without: str) -> str:
     return f"; meanwhile {without}" if without else ""
 
 
-def known(condition: Condition) -> dict[str, Any]:
+def known(condition: ReplicaState) -> dict[str, Any]:
     """Return the state that this replica decides by, for ``/policies``: to be compared with the cluster's own
     objects, and between replicas."""
     snapshot = condition.replica.snapshot
@@ -172,7 +174,7 @@ def known(condition: Condition) -> dict[str, Any]:
     }
 
 
-def _stored(condition: Condition, compiled: Compiled) -> dict[str, Any]:
+def _stored(condition: ReplicaState, compiled: Compiled) -> dict[str, Any]:
     policy = compiled.policy
     kind = "ClusterGPUPolicy" if policy.namespace is None else "GPUPolicy"
     entry = condition.entries.get((kind, policy.namespace or "", policy.name))

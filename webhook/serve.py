@@ -33,13 +33,13 @@ from webhook import health, memory
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
 from webhook.registration_rules import keep_rules
-from webhook.reload.condition import Condition, FilesCollector
+from webhook.reload.condition import FilesCollector, ReplicaState
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
 from webhook.reload.shared_certificate import CaCollector, SharedCertificate
-from webhook.settings import Settings, url
+from webhook.settings import ServeSettings, url
 
 
-def run(settings: Settings) -> int:
+def run(settings: ServeSettings) -> int:
     """Serve until SIGTERM or SIGINT. Returns the exit code: 0, 2 with one line per reason when it cannot
     start, or 1 where a background task has ended by itself."""
     try:
@@ -58,7 +58,7 @@ class Process:
     Raises StartError and CertificateError before it serves.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServeSettings) -> None:
         self._limits = settings.limits
         make_room(settings.limits.connections)
         self._listener = listen("--listen", settings.host, settings.port)
@@ -66,7 +66,7 @@ class Process:
         self._metrics = Metrics(settings.version)
         self.log_line_dropped = self._metrics.log_line_dropped
         self._replica = Replica(limits=settings.limits, metrics=self._metrics)
-        self._condition = Condition(replica=self._replica)
+        self._condition = ReplicaState(replica=self._replica)
         self._metrics.also(FilesCollector(self._condition.files_checked_at))
         source = _certificates(settings)
         self._shared = source if isinstance(source, SharedCertificate) else None
@@ -186,7 +186,7 @@ class Policies(Protocol):
         """Release everything."""
 
 
-def _policies(settings: Settings, condition: Condition) -> Policies:
+def _policies(settings: ServeSettings, condition: ReplicaState) -> Policies:
     if settings.cluster is None:
         return PolicyFileWatcher(settings.sources, condition)
     from webhook.reload.cluster_watcher import ClusterWatcher  # with aiohttp, which takes 10 MB and a tenth of a second
@@ -194,7 +194,7 @@ def _policies(settings: Settings, condition: Condition) -> Policies:
     return ClusterWatcher(settings.cluster, settings.sources, condition)
 
 
-def _certificates(settings: Settings) -> FollowedFiles | SelfSigned | SharedCertificate:
+def _certificates(settings: ServeSettings) -> FollowedFiles | SelfSigned | SharedCertificate:
     if settings.tls_files:
         return FollowedFiles(*settings.tls_files)
     if settings.cert_secret is not None and settings.cluster is not None:

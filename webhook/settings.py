@@ -46,7 +46,7 @@ class SettingsError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServeSettings:
     """Exactly one of ``tls_files`` (certificate, key), ``self_signed`` (a folder) and ``cert_secret`` is
     given."""
 
@@ -81,7 +81,7 @@ class Settings:
         return tuple(dict.fromkeys(["localhost", "127.0.0.1", "::1", *host, *self.more_names]))
 
     @classmethod
-    def from_args(cls, args: argparse.Namespace, sources: Sources, version: str) -> Settings:
+    def from_args(cls, args: argparse.Namespace, sources: Sources, version: str) -> ServeSettings:
         """Return the settings from the options of ``berth serve``. Raises SettingsError."""
         host, port = listen_address(args.listen)
         health = listen_address(args.health, "--health", DEFAULT_HEALTH)
@@ -105,7 +105,7 @@ class _Certificates(TypedDict, total=False):
     cert_secret: CertificateSecret
 
 
-def _certificates(args: argparse.Namespace, settings: Settings) -> _Certificates:
+def _certificates(args: argparse.Namespace, settings: ServeSettings) -> _Certificates:
     """Return the one source of the serving certificate that the options name. Raises SettingsError."""
     files, given = args.tls_cert and args.tls_key, [args.tls_cert or args.tls_key, args.self_signed, args.cert_secret]
     if len(list(filter(None, given))) != 1 or (given[0] and not files):

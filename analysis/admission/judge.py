@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis import admission_preview
-from analysis.admission.manifests import Manifest, Subject
+from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.patch_applier import apply_patch
 from analysis.admission.queue import labelled, of_workload, with_ignored
 from analysis.admission.template_edits import project
 from analysis.admission_preview import Judgement
 from policies.claims import judging
-from policies.patch.json_patch import Patch
+from policies.patch.json_patch import PodPatch
 from policies.patch.json_tree import set_at, value_at
 from policies.pods.permissions import FRACTIONS
 from policies.state.snapshot import Facts, Snapshot
-from policies.verdict import Edit, Path, Verdict, Would
+from policies.verdict import AuditOutcome, Edit, Path, Verdict
 from policies.workloads import parts
-from policies.workloads.held import Held, held
+from policies.workloads.held import HeldAccelerator, held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged(Judgement):
+class PodResult(Judgement):
     """The results of both phases for one pod of a manifest."""
 
-    subject: Subject
+    subject: ManifestPod
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -42,21 +42,21 @@ class Judged(Judgement):
         return {path: value_at(after, path) for path in left}
 
     @property
-    def would(self) -> tuple[Would, ...]:
+    def would(self) -> tuple[AuditOutcome, ...]:
         return self.mutate.would
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ManifestResult:
     """A judged manifest."""
 
     manifest: Manifest
-    pods: tuple[Judged, ...] = ()
+    pods: tuple[PodResult, ...] = ()
     claim: Verdict | None = None
     """The verdict on a ResourceClaim or ResourceClaimTemplate."""
-    held: tuple[Held, ...] = ()
+    held: tuple[HeldAccelerator, ...] = ()
     """Every accelerator that the object names anywhere."""
-    unjudged: tuple[Held, ...] = ()
+    unjudged: tuple[HeldAccelerator, ...] = ()
     """Those of ``held`` that none of the judged pods requests."""
     queue: Verdict | None = None
     """The verdict on the queue of a workload; None if policies say nothing of it."""
@@ -79,7 +79,7 @@ class Outcome:
         return () if self.claim is None or self.claim.violations else self.claim.edits
 
 
-def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
+def judge(manifest: Manifest, snapshot: Snapshot) -> ManifestResult:
     """Judge every pod of ``manifest``. If one pod is denied, ``after`` is the unchanged object."""
     facts = snapshot.facts_for(manifest.namespace)
     queue = of_workload(manifest, snapshot)
@@ -89,7 +89,7 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
     edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()
     found = () if manifest.fact else held(manifest.value, snapshot)
     claim = None if manifest.claim is None else judging.judge(manifest.claim, facts)
-    return Outcome(
+    return ManifestResult(
         manifest=manifest,
         pods=pods,
         claim=claim,
@@ -109,16 +109,16 @@ def _with(value: Any, edits: Sequence[Edit]) -> Any:
     """Return an object with these edits, without the record of them; the same object if there are none."""
     if not edits:
         return value
-    patch = Patch(value)
+    patch = PodPatch(value)
     for edit in edits:
         patch.apply(edit)
     return patch.pod
 
 
-def judge_pod(subject: Subject, facts: Facts) -> Judged:
+def judge_pod(subject: ManifestPod, facts: Facts) -> PodResult:
     """Run both phases for one pod."""
     both = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
-    return Judged(subject=subject, mutate=both.mutate, violations=both.violations, remarks=both.remarks, judged=both.judged)
+    return PodResult(subject=subject, mutate=both.mutate, violations=both.violations, remarks=both.remarks, judged=both.judged)
 
 
 def _field_of(path: Path) -> Path:
@@ -126,7 +126,7 @@ def _field_of(path: Path) -> Path:
     return path[:4] if path[1] in ("containers", "initContainers") else path[:2]
 
 
-def _reads(subject: Subject, path: Path) -> bool:
+def _reads(subject: ManifestPod, path: Path) -> bool:
     """Return whether judging this pod reads the value at a path of the object."""
     return any(_is_read(found) for found in parts.in_pod(path, subject.parts))
 
@@ -142,7 +142,7 @@ def _is_read(path: Path) -> bool:
     return False
 
 
-def _edited(value: Any, pods: tuple[Judged, ...]) -> Any:
+def _edited(value: Any, pods: tuple[PodResult, ...]) -> Any:
     for pod in pods:
         if pod.edits and pod.subject.is_template:
             value = _put(value, pod.subject.template, project(value_at(value, pod.subject.template), pod.edits))

@@ -38,7 +38,7 @@ _UNREAD_VERSIONS = (f"{claim_review.GROUP}/v1alpha1", f"{claim_review.GROUP}/v1a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class ManifestPod:
     """One pod to judge, as a review of it."""
 
     template: Path
@@ -68,7 +68,7 @@ class Manifest:
     kind: str
     name: str
     namespace: str
-    subjects: tuple[Subject, ...] = ()
+    subjects: tuple[ManifestPod, ...] = ()
     claim: ClaimRequest | None = None
     """The requests of a ResourceClaim or ResourceClaimTemplate; None for other kinds."""
     fact: bool = False
@@ -158,15 +158,15 @@ def _subjected(manifest: Manifest, catalog: Catalog, around: Around) -> Manifest
     return replace(manifest, subjects=subjects, note=note, aside=_retired(api_version))
 
 
-def _bare(manifest: Manifest, value: Raw) -> Subject:
+def _bare(manifest: Manifest, value: Raw) -> ManifestPod:
     return _created((), bare_pod(value, manifest.namespace), manifest, "", value, parts.template(()))
 
 
-def _created(template: Path, pod: Raw, manifest: Manifest, user: str, written: Raw, where: Parts) -> Subject:
+def _created(template: Path, pod: Raw, manifest: Manifest, user: str, written: Raw, where: Parts) -> ManifestPod:
     made = Review(
         uid="", operation="CREATE", namespace=manifest.namespace, user=user, groups=(), subresource="", pod=pod, old_pod=None, dry_run=False
     )
-    return Subject(template=template, review=made, written=written, parts=where)
+    return ManifestPod(template=template, review=made, written=written, parts=where)
 
 
 def _claim(manifest: Manifest) -> ClaimRequest | None:
@@ -199,7 +199,7 @@ def _retired(api_version: str) -> str:
     return f"{api_version} is no longer served; write {RETIRED[group]}/v1" if group in RETIRED else ""
 
 
-def _from_templates(manifest: Manifest, catalog: Catalog, owner: Owner, around: Around) -> Iterator[Subject]:
+def _from_templates(manifest: Manifest, catalog: Catalog, owner: Owner, around: Around) -> Iterator[ManifestPod]:
     for made in pods_of(manifest.document, owner, catalog, around):
         if isinstance(made, InputError):
             raise made
@@ -215,7 +215,7 @@ def _elsewhere(manifest: Manifest, owner: Owner, around: Around) -> Iterator[str
         yield f"its pods come from {title}, which is {'not in the input' if found is None else 'checked separately'}"
 
 
-def _embedded(manifest: Manifest, catalog: Catalog, around: Around) -> Iterator[Subject]:
+def _embedded(manifest: Manifest, catalog: Catalog, around: Around) -> Iterator[ManifestPod]:
     """Yield the pods of complete objects within one of another kind, in whose namespace they are created."""
     for path, value in embedded.inside(manifest.value):
         document = replace(manifest.document, value=value, path=manifest.document.path + path)
@@ -244,5 +244,5 @@ def _review(document: Document, catalog: Catalog, namespace: str, as_served: boo
     except ReviewError as error:
         raise document.error((), error.sentence) from None
     pod_schema.check(inner, value, (), catalog)
-    subject = Subject(template=(), review=asked, written=value, parts=parts.template(()))
+    subject = ManifestPod(template=(), review=asked, written=value, parts=parts.template(()))
     return replace(manifest, namespace=asked.namespace, subjects=(subject,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.admission.manifests import Manifest, Subject
+from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.patch_applier import apply_patch
 from analysis.reviews import workload_review
 from analysis.reviews.decoding import Unreadable
@@ -56,7 +56,7 @@ def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) 
     return replace(found, remarks=(*found.remarks, *ignored))
 
 
-def labelled(manifest: Manifest, queue: Verdict | None, snapshot: Snapshot) -> tuple[Subject, ...]:
+def labelled(manifest: Manifest, queue: Verdict | None, snapshot: Snapshot) -> tuple[ManifestPod, ...]:
     """Return the pods of an object as queue systems leave them: a workload's once it has the label that ``queue`` gives it.
 
     What came in a review is judged as it came.

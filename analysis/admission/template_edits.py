@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.admission.patch_applier import apply_patch
-from policies.patch.json_patch import MISSING, Patch, value_at
+from policies.patch.json_patch import MISSING, PodPatch, value_at
 from policies.verdict import Edit, Path
 
 
@@ -34,7 +34,7 @@ def _operations(template: Any, edits: Sequence[Edit]) -> list[dict[str, Any]]:
     An edit that replaces a defaulted field becomes an addition; one that removes a defaulted field is
     dropped.
     """
-    patch = Patch(template)
+    patch = PodPatch(template)
     for edit in edits:
         there = value_at(patch.pod, edit.path) is not MISSING
         if there or edit.op == "add":

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from analysis.audit.judged import judge
 from analysis.audit.ledger import AuditedPod
-from analysis.audit.outcomes import Outcome, outcomes
+from analysis.audit.outcomes import AuditResult, outcomes
 from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.waiting import Waits, reason
-from analysis.audit.workload_report import Workload
+from analysis.audit.workload_report import ReportedWorkload
 from catalog.prices import Prices
 from policies.lru import LruCache
 from policies.state.snapshot import Snapshot
@@ -27,22 +27,22 @@ Owners = Mapping[str, Controller]
 """uid of an object -> its own controller."""
 Versions = Mapping[tuple[str, str], str]
 """(API group, kind) -> the apiVersion in which such objects are followed."""
-_Result = tuple[tuple[Outcome, ...], tuple[str, ...], int, Fraction, Waits | None]
+_Result = tuple[tuple[AuditResult, ...], tuple[str, ...], int, Fraction, Waits | None]
 
 
-def workload_of(pod: StoredPod, owners: Owners, versions: Mapping[tuple[str, str], str] = {}) -> Workload:
+def workload_of(pod: StoredPod, owners: Owners, versions: Mapping[tuple[str, str], str] = {}) -> ReportedWorkload:
     """Return the owner of the pod that no other object owns, as far as owners are known; of a pod without
     one, its namespace. It is named in the version in which it is followed: references to one may have others."""
     owner = pod.owner
     if owner is None:
-        return Workload("v1", "Namespace", pod.namespace, pod.namespace, "")
+        return ReportedWorkload("v1", "Namespace", pod.namespace, pod.namespace, "")
     for _ in range(MOST_OWNERS):
         above = owners.get(owner.uid)
         if above is None:
             break
         owner = above
     version = versions.get((group_of(owner.api_version), owner.kind), owner.api_version)
-    return Workload(version, owner.kind, pod.namespace, owner.name, owner.uid)
+    return ReportedWorkload(version, owner.kind, pod.namespace, owner.name, owner.uid)
 
 
 class Assessment:

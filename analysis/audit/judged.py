@@ -12,24 +12,24 @@ from policies.engine import arrived, evaluate
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import remove_at, value_at
 from policies.planning import devices
-from policies.pods.interval import Count
+from policies.pods.interval import CountInterval
 from policies.pods.projection import extract
 from policies.pods.view import Pod, PodError, Raw
 from policies.request import Request
 from policies.state.snapshot import Facts
-from policies.verdict import Edit, Violation, Would
+from policies.verdict import AuditOutcome, Edit, Violation
 
 
-class Judged(NamedTuple):
+class AuditedDecision(NamedTuple):
     """The result for one pod. A pod that asks for no accelerator has none."""
 
-    gpus: Count
+    gpus: CountInterval
     """The devices that it holds at once; a slice counts as one."""
     devices: Fraction
     """Whole devices that it takes at least: a slice counts as its part."""
     matched: tuple[str, ...]
     """The policies that apply to it, sorted."""
-    would: tuple[Would, ...]
+    would: tuple[AuditOutcome, ...]
     """What each policy in Audit or Warn alone would have done to the pod as it came: policies that would do
     nothing are not among them."""
     uncounted: int
@@ -45,7 +45,7 @@ class Judged(NamedTuple):
     """The patch that policies in Enforce gave it, or would have given."""
 
 
-def judge(pod: StoredPod, facts: Facts) -> Judged | None:
+def judge(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
     """Return what the policies of the pod's namespace say of it; None if it asks for no accelerator, or is
     nothing that the API server would store.
 
@@ -64,7 +64,7 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
         held = devices.read(Pod(extract(request.pod, facts.reads)), facts, final=True)
     except PodError:
         return None
-    return Judged(
+    return AuditedDecision(
         gpus=held.units,
         devices=held.at_least(facts.snapshot.catalog),
         matched=now.matched,

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from analysis.audit.outcomes import FINDINGS, Outcome
+from analysis.audit.outcomes import FINDINGS, AuditResult
 from analysis.audit.stored_pod import StoredPod
 from analysis.audit.waiting import Waits
-from analysis.audit.workload_report import Workload, grouped, report
+from analysis.audit.workload_report import ReportedWorkload, grouped, report
 from policies.objects.crd import COUNTS
 
 PodKey = tuple[str, str]
@@ -21,8 +21,8 @@ class AuditedPod(NamedTuple):
     """One pod with the findings on it."""
 
     stored: StoredPod
-    workload: Workload
-    outcomes: tuple[Outcome, ...]
+    workload: ReportedWorkload
+    outcomes: tuple[AuditResult, ...]
     matched: tuple[str, ...]
     """The policies that apply to it."""
     gpus: int
@@ -33,7 +33,7 @@ class AuditedPod(NamedTuple):
     """Why it has no node; None once it has one, and for what is no pod yet."""
 
 
-class Totals(NamedTuple):
+class PolicyTotals(NamedTuple):
     """The pods that one policy applies to, and how many of them have each finding. One in Audit or Warn has the first
     two, one in Enforce the last two."""
 
@@ -53,8 +53,8 @@ class Ledger:
     """Every pod that asks for an accelerator. Written pod by pod, read by workload and by policy."""
 
     pods: dict[PodKey, AuditedPod] = field(default_factory=dict)
-    _of_workload: dict[Workload, set[PodKey]] = field(default_factory=dict)
-    _changed: set[Workload] = field(default_factory=set)
+    _of_workload: dict[ReportedWorkload, set[PodKey]] = field(default_factory=dict)
+    _changed: set[ReportedWorkload] = field(default_factory=set)
     _counts: dict[str, Counter[str]] = field(default_factory=dict)
     """Policy -> pods, would-change, would-deny"""
 
@@ -84,12 +84,12 @@ class Ledger:
         counts = {policy: Counter(found) for policy, found in self._counts.items()}
         return Ledger(dict(self.pods), of_workload, set(), counts)
 
-    def changed(self) -> frozenset[Workload]:
+    def changed(self) -> frozenset[ReportedWorkload]:
         """Return the workloads whose report may be another one, each once."""
         found, self._changed = frozenset(self._changed), set()
         return found
 
-    def report(self, workload: Workload, api_version: str) -> dict[str, Any] | None:
+    def report(self, workload: ReportedWorkload, api_version: str) -> dict[str, Any] | None:
         """Return the workload's report; None if there are no findings on its pods, or, where it has none, on those that
         it would make."""
         known = [self.pods[key] for key in sorted(self._of_workload.get(workload, ()))]
@@ -97,17 +97,17 @@ class Ledger:
         found = grouped((one.stored, outcome, one.gpus, one.usd) for one in pods for outcome in one.outcomes)
         return report(workload, found, sum(map(_passed, pods)), api_version) if found else None
 
-    def workloads(self) -> Iterable[Workload]:
+    def workloads(self) -> Iterable[ReportedWorkload]:
         """Return the workloads that have pods."""
         return self._of_workload.keys()
 
-    def newest(self, workload: Workload) -> str:
+    def newest(self, workload: ReportedWorkload) -> str:
         """Return when the workload's newest pod was created; "" if it has no pods."""
         return max((self.pods[key].stored.created for key in self._of_workload.get(workload, ())), default="")
 
-    def totals(self) -> Mapping[str, Totals]:
+    def totals(self) -> Mapping[str, PolicyTotals]:
         """Return the totals of every policy that applies to some pod."""
-        return {policy: Totals(found["pods"], *(found[finding] for finding in FINDINGS)) for policy, found in self._counts.items()}
+        return {policy: PolicyTotals(found["pods"], *(found[finding] for finding in FINDINGS)) for policy, found in self._counts.items()}
 
     def _leave(self, key: PodKey, pod: AuditedPod) -> None:
         keys = self._of_workload[pod.workload]

@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from analysis.audit.judged import Judged
+from analysis.audit.judged import AuditedDecision
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import apply_patch, remove_at, set_at, value_at
 from policies.patch.tree_diff import operations
 from policies.pods.view import Raw
-from policies.verdict import Edit, Mode, Path, Violation, Would
+from policies.verdict import AuditOutcome, Edit, Mode, Path, Violation
 
 Finding = Literal["would-change", "would-deny", "not-as-enforced", "no-longer-fits"]
 """What is found of a pod: a policy in Audit or Warn would change or deny it, were it in Enforce; it lacks what
@@ -27,7 +27,7 @@ _WHOLE = ("nodeSelectorTerms",)
 _RECORD: Path = ("metadata", "annotations", APPLIED)
 
 
-class Outcome(NamedTuple):
+class AuditResult(NamedTuple):
     """What policies say of pods that are alike."""
 
     policies: tuple[str, ...]
@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
     besides, but for ``berth.dev/applied``; "" if there is none."""
 
 
-def outcomes(judged: Judged) -> Iterator[Outcome]:
+def outcomes(judged: AuditedDecision) -> Iterator[AuditResult]:
     """Yield every outcome but "nothing"."""
     enforced = apply_patch(judged.came, judged.patch)
     for would in judged.would:
@@ -60,7 +60,7 @@ def outcomes(judged: Judged) -> Iterator[Outcome]:
         yield _denied(_policies(judged.violations), "Enforce", "no-longer-fits", judged.violations)
 
 
-def _would(would: Would, came: Raw, enforced: Raw) -> Outcome:
+def _would(would: AuditOutcome, came: Raw, enforced: Raw) -> AuditResult:
     if would.violations:
         return _denied((would.policy,), would.mode, "would-deny", would.violations)
     found = list(operations(enforced, _with_record_of(enforced, apply_patch(came, would.patch)), whole=_WHOLE))
@@ -81,18 +81,18 @@ def _with_record_of(enforced: Raw, pod: Raw) -> Raw:
 
 def _edited(
     policies: tuple[str, ...], mode: Mode, finding: Finding, edits: Sequence[Edit], patch: str, dropped: Sequence[Edit] = ()
-) -> Outcome:
+) -> AuditResult:
     rules = tuple(dict.fromkeys(edit.rule for edit in (*edits, *dropped)))
-    return Outcome(policies, mode, finding, rules, (), (), _fields(edits), _fields(dropped), patch)
+    return AuditResult(policies, mode, finding, rules, (), (), _fields(edits), _fields(dropped), patch)
 
 
 def _fields(edits: Sequence[Edit]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(field(edit) for edit in edits))
 
 
-def _denied(policies: tuple[str, ...], mode: Mode, finding: Finding, violations: Sequence[Violation]) -> Outcome:
+def _denied(policies: tuple[str, ...], mode: Mode, finding: Finding, violations: Sequence[Violation]) -> AuditResult:
     rules, codes = (tuple(dict.fromkeys(getattr(one, name) for one in violations)) for name in ("rule", "code"))
-    return Outcome(policies, mode, finding, rules, codes, tuple(map(str, violations)), (), (), "")
+    return AuditResult(policies, mode, finding, rules, codes, tuple(map(str, violations)), (), (), "")
 
 
 def field(edit: Edit) -> str:

@@ -18,7 +18,7 @@ ALL = ""
 
 
 @dataclass(slots=True)
-class Count:
+class LowerBound:
     """A number that is at least so much."""
 
     least: float = 0
@@ -38,11 +38,11 @@ class ReportedLine:
     namespace: str
     policy: str
     modes: set[Mode] = field(default_factory=set)
-    pods: Count = field(default_factory=Count)
-    gpus: Count = field(default_factory=Count)
-    usd: Count | None = None
+    pods: LowerBound = field(default_factory=LowerBound)
+    gpus: LowerBound = field(default_factory=LowerBound)
+    usd: LowerBound | None = None
     """None: not known of any pod."""
-    counts: dict[Finding, Count] = field(default_factory=lambda: {finding: Count() for finding in FINDINGS})
+    counts: dict[Finding, LowerBound] = field(default_factory=lambda: {finding: LowerBound() for finding in FINDINGS})
     templates: int = 0
     """Pod templates of workloads without pods, which count nowhere else; of several policies each."""
 
@@ -56,7 +56,7 @@ class ReportedLine:
         self.pods.add([sum(one.pods for one in family) for family in families.values()])
         self.gpus.add([sum(one.gpus for one in family) for family in families.values()])
         if any(one.usd is not None for one in results):
-            self.usd = self.usd or Count()
+            self.usd = self.usd or LowerBound()
             self.usd.add([sum(one.usd or 0.0 for one in family) for family in families.values()])
         for finding, count in self.counts.items():
             count.add([sum(one.pods for one in family if one.finding == finding) for family in families.values()])

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from analysis.audit.outcomes import DENIALS, Outcome
+from analysis.audit.outcomes import DENIALS, AuditResult
 from analysis.audit.stored_pod import StoredPod
 from analysis.conditions.words import sentences
 from policies.policy import GROUP
@@ -38,7 +38,7 @@ MOST_MESSAGE = 500
 _NAME = 200
 
 
-class Workload(NamedTuple):
+class ReportedWorkload(NamedTuple):
     """The owner that no other object owns; of pods that nobody owns, their namespace."""
 
     api_version: str
@@ -81,7 +81,7 @@ class Affected:
             self.names.append(pod.name)
 
 
-def report(workload: Workload, found: Mapping[Outcome, Affected], passed: int, api_version: str) -> dict[str, Any]:
+def report(workload: ReportedWorkload, found: Mapping[AuditResult, Affected], passed: int, api_version: str) -> dict[str, Any]:
     """Return the report; its results in order of gravity, policies by name. ``passed``: the number of pods times
     policies without a finding."""
     ranked = sorted(found.items(), key=lambda one: (one[0].finding not in DENIALS, one[0].mode != "Enforce", -one[1].pods, one[0]))
@@ -107,7 +107,7 @@ def report(workload: Workload, found: Mapping[Outcome, Affected], passed: int, a
     }
 
 
-def _metadata(workload: Workload, left: int) -> dict[str, Any]:
+def _metadata(workload: ReportedWorkload, left: int) -> dict[str, Any]:
     metadata: dict[str, Any] = {
         "name": workload.report_name,
         "namespace": workload.namespace,
@@ -121,11 +121,11 @@ def _metadata(workload: Workload, left: int) -> dict[str, Any]:
     return metadata
 
 
-def _word(outcome: Outcome) -> str:
+def _word(outcome: AuditResult) -> str:
     return "fail" if outcome.finding in DENIALS else "warn"
 
 
-def _result(workload: Workload, outcome: Outcome, pods: Affected, patch: str) -> dict[str, Any]:
+def _result(workload: ReportedWorkload, outcome: AuditResult, pods: Affected, patch: str) -> dict[str, Any]:
     properties = {
         "finding": outcome.finding,
         "mode": outcome.mode,
@@ -162,13 +162,13 @@ def _result(workload: Workload, outcome: Outcome, pods: Affected, patch: str) ->
     return result
 
 
-def _severity(outcome: Outcome) -> str:
+def _severity(outcome: AuditResult) -> str:
     if outcome.finding == "no-longer-fits":
         return "high"
     return "medium" if outcome.finding in DENIALS or outcome.mode == "Enforce" else "low"
 
 
-def message(outcome: Outcome) -> str:
+def message(outcome: AuditResult) -> str:
     """Return the outcome as a sentence."""
     if outcome.texts:
         return sentences(outcome.texts, most=MOST_MESSAGE)
@@ -187,9 +187,9 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
 
 
-def grouped(outcomes: Iterable[tuple[StoredPod, Outcome, int, float | None]]) -> dict[Outcome, Affected]:
+def grouped(outcomes: Iterable[tuple[StoredPod, AuditResult, int, float | None]]) -> dict[AuditResult, Affected]:
     """Return the pods by outcome. Each with its devices, and what they cost an hour if that is known."""
-    found: dict[Outcome, Affected] = {}
+    found: dict[AuditResult, Affected] = {}
     for pod, outcome, gpus, usd in outcomes:
         found.setdefault(outcome, Affected()).add(pod, gpus, usd)
     return found

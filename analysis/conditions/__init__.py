@@ -27,12 +27,12 @@ from typing import Any
 
 from analysis.conditions.clips import Clips
 from analysis.conditions.conditions import ALONE, INVALID, Condition, conflicted, for_waits, not_conflicted, only_true, too_many
-from analysis.conditions.covered import Covered, Quotas
+from analysis.conditions.covered import CoveredQuotas, Quotas
 from analysis.conditions.devices import advertised_twice
 from analysis.conditions.differences import Differences
 from analysis.conditions.exclusions import Exclusions
 from analysis.conditions.platforms import inexpressible
-from analysis.conditions.reach import Namespaces, Reach
+from analysis.conditions.reach import NamespaceIndex, Reach
 from analysis.conditions.sets import Graces, counts_of, offers_of
 from analysis.conditions.words import MOST_LINE, acting_instead, sentences, what, what_template, where
 from catalog.nearest import hint
@@ -41,7 +41,7 @@ from policies.objects.wording import cut
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.planning.feasibility import everything
 from policies.policy import Allow, Require
-from policies.state.objects import Entry, Key, id_of
+from policies.state.objects import Key, ObjectEntry, id_of
 from policies.state.snapshot import Snapshot
 from policies.verdict import Mode
 
@@ -50,7 +50,7 @@ KINDS = ("ClusterGPUPolicy", "GPUPolicy", TEMPLATE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ObjectStatus:
     """The status of one object, for the generation from which it was computed."""
 
     uid: str
@@ -65,8 +65,8 @@ class Finding:
 
 
 def findings(
-    snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas, registered: LabelSelector | None = None
-) -> dict[Key, Finding]:
+    snapshot: Snapshot, entries: Mapping[Key, ObjectEntry], quotas: Quotas, registered: LabelSelector | None = None
+) -> dict[Key, ObjectStatus]:
     """Return the findings on all objects in one call. ``quotas``: namespace -> ``spec.hard`` of each of its
     ResourceQuotas, used only for policies with ``default.mig``. ``registered``: the namespaces of which pods are sent; None for all."""
     steps = in_steps(snapshot, entries, quotas, registered)
@@ -74,20 +74,20 @@ def findings(
         try:
             next(steps)
         except StopIteration as done:
-            found: dict[Key, Finding] = done.value
+            found: dict[Key, ObjectStatus] = done.value
             return found
 
 
 def in_steps(
-    snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas, registered: LabelSelector | None = None
-) -> Generator[None, None, dict[Key, Finding]]:
+    snapshot: Snapshot, entries: Mapping[Key, ObjectEntry], quotas: Quotas, registered: LabelSelector | None = None
+) -> Generator[None, None, dict[Key, ObjectStatus]]:
     """Compute the same as ``findings`` step by step, as a generator that returns the result.
 
     ``entries`` must not change until it ends.
     """
     compared = _Compared(snapshot, quotas, registered)
     yield from compared.steps()
-    found: dict[Key, Finding] = {}
+    found: dict[Key, ObjectStatus] = {}
     for key, entry in entries.items():
         if key[0] in KINDS:
             found[key] = compared.template(key, entry, entries) if key[0] == TEMPLATE else compared.policy(key, entry, entries)
@@ -118,10 +118,10 @@ class _Compared:
         """Do everything that involves more than one policy, step by step."""
         snapshot = self._snapshot
         offers = everything(snapshot)
-        self._reach = reach = Reach(Namespaces(snapshot, self._registered))
+        self._reach = reach = Reach(NamespaceIndex(snapshot, self._registered))
         yield from reach.steps(snapshot)
         self._clips = Clips(snapshot, reach, offers)
-        self._covered = Covered(snapshot, reach, self._quotas)
+        self._covered = CoveredQuotas(snapshot, reach, self._quotas)
         self._exclusions = (
             Exclusions(lambda c: offers_of(c, offers), "GPU", reach),
             Exclusions(counts_of, "number of GPUs", reach),
@@ -138,7 +138,7 @@ class _Compared:
             if compiled.policy.default.node_template is not None:
                 self._named.setdefault(compiled.policy.default.node_template, []).append(compiled.policy.id)
 
-    def policy(self, key: Key, entry: Entry, entries: Mapping[Key, Entry]) -> Finding:
+    def policy(self, key: Key, entry: ObjectEntry, entries: Mapping[Key, ObjectEntry]) -> ObjectStatus:
         """Return the finding on a ClusterGPUPolicy or a GPUPolicy."""
         compiled = self._by_id.get(id_of(key))
         accepted = _accepted(entry, entries)
@@ -188,7 +188,7 @@ class _Compared:
             return Condition("Conflicted", "Unknown", "TooManyPolicies", f"too many policies to compare with each other: {', '.join(axes)}")
         return not_conflicted()
 
-    def template(self, key: Key, entry: Entry, entries: Mapping[Key, Entry]) -> Finding:
+    def template(self, key: Key, entry: ObjectEntry, entries: Mapping[Key, ObjectEntry]) -> ObjectStatus:
         """Return the finding on a GPUNodeTemplate, which conflicts with nothing."""
         compiled: CompiledTemplate | None = self._snapshot.templates.get(key[2])
         accepted = _accepted(entry, entries)
@@ -204,9 +204,9 @@ def _limits(compiled: Compiled) -> bool:
 
 
 def _finding(
-    entry: Entry, accepted: Condition, *others: Condition | None, where: str, what: str, compiled: Compiled | None = None
-) -> Finding:
-    return Finding(
+    entry: ObjectEntry, accepted: Condition, *others: Condition | None, where: str, what: str, compiled: Compiled | None = None
+) -> ObjectStatus:
+    return ObjectStatus(
         uid=entry.uid,
         generation=entry.generation,
         conditions=(*(c for c in (accepted, *others) if c is not None), *for_waits(accepted, compiled)),
@@ -217,7 +217,7 @@ def _finding(
     )
 
 
-def _accepted(entry: Entry, entries: Mapping[Key, Entry]) -> Condition:
+def _accepted(entry: ObjectEntry, entries: Mapping[Key, ObjectEntry]) -> Condition:
     understood = entry.understood
     if understood.errors:
         count = len(understood.errors)
@@ -229,12 +229,12 @@ def _accepted(entry: Entry, entries: Mapping[Key, Entry]) -> Condition:
     return Condition("Accepted", "True", "Understood", sentences(understood.warnings))
 
 
-def _idle(entry: Entry) -> str:
+def _idle(entry: ObjectEntry) -> str:
     """Return the text of the column ``what`` for an object that does nothing."""
     return cut(f"nothing: {entry.understood.errors[0]}", MOST_LINE) if entry.understood.errors else "nothing"
 
 
-def _lacking(path: str, name: str, entries: Mapping[Key, Entry]) -> str:
+def _lacking(path: str, name: str, entries: Mapping[Key, ObjectEntry]) -> str:
     found = entries.get((TEMPLATE, "", name))
     if found is None:
         known = {key[2] for key in entries if key[0] == TEMPLATE}

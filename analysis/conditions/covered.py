@@ -23,7 +23,7 @@ MOST_NAMES = 400
 """Characters of the list of names that a quota lacks."""
 
 
-class Covered:
+class CoveredQuotas:
     """The quotas that limit whole GPUs, and the names of the slices that may replace them."""
 
     def __init__(self, snapshot: Snapshot, reach: Reach, quotas: Quotas) -> None:

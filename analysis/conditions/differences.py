@@ -82,7 +82,7 @@ def _differ(one: Hashable, other: Hashable) -> bool:
 
 
 @dataclass(slots=True)
-class _Alike:
+class _EqualDefaults:
     """Policies that set the same default for the same pods, all in Enforce or none."""
 
     value: Hashable
@@ -96,7 +96,7 @@ class _Alike:
     shared: int = 0
     """Bit set of the namespaces shared with the first policy that differs."""
 
-    def meets(self, other: _Alike, shared: int) -> None:
+    def meets(self, other: _EqualDefaults, shared: int) -> None:
         self.shared = self.shared or shared
         self.count += len(other.members)
         self.against.extend(other.members[: MOST_NAMED - len(self.against)])
@@ -113,12 +113,14 @@ class Differences:
     def steps(self, scope: Sequence[Compiled], reach: Reach) -> Iterator[None]:
         """Compare the policies of one scope: all of the cluster, or all of one namespace."""
         for axis in AXES:
-            groups: dict[Hashable, _Alike] = {}
+            groups: dict[Hashable, _EqualDefaults] = {}
             for compiled in scope:
                 value = axis.value(compiled)
                 if value is not None:
                     is_enforced = compiled.mode == "Enforce"
-                    groups.setdefault((value, is_enforced, *reach.like(compiled)), _Alike(value, is_enforced)).members.append(compiled)
+                    groups.setdefault((value, is_enforced, *reach.like(compiled)), _EqualDefaults(value, is_enforced)).members.append(
+                        compiled
+                    )
             enforced = [one for one in groups.values() if one.is_enforced]
             trials = [one for one in groups.values() if not one.is_enforced]
             yield
@@ -127,7 +129,7 @@ class Differences:
             self._say(axis, enforced, len(enforced) * (len(enforced) - 1) // 2, reach)
             self._say(axis, trials, len(trials) * len(enforced), reach)
 
-    def _say(self, axis: _Axis, alike: Sequence[_Alike], pairs: int, reach: Reach) -> None:
+    def _say(self, axis: _Axis, alike: Sequence[_EqualDefaults], pairs: int, reach: Reach) -> None:
         for one in alike:
             for compiled in one.members:
                 if one.count:
@@ -136,7 +138,7 @@ class Differences:
                     self.unjudged[compiled] = axis.name
 
 
-def _compare(pairs: Iterable[tuple[_Alike, _Alike]], reach: Reach) -> Iterator[None]:
+def _compare(pairs: Iterable[tuple[_EqualDefaults, _EqualDefaults]], reach: Reach) -> Iterator[None]:
     """Compare pairs, of which the second is in Enforce: it counts for the first, and the first for it if that is in Enforce too."""
     for done, (one, other) in enumerate(islice(pairs, MOST_PAIRS), 1):
         shared = reach.together(one.members[0], other.members[0]) if one.value != other.value else 0
@@ -148,7 +150,7 @@ def _compare(pairs: Iterable[tuple[_Alike, _Alike]], reach: Reach) -> Iterator[N
             yield
 
 
-def _sentence(fields: str, one: _Alike, reach: Reach) -> str:
+def _sentence(fields: str, one: _EqualDefaults, reach: Reach) -> str:
     others = named((c.policy.id for c in one.against), one.count)
     example = reach.namespaces.first(one.shared)
     return f"{fields} differs from {others}, for example in namespace {example}: neither default applies to a pod that both match"

@@ -20,7 +20,7 @@ MOST_PAIRS = 1_000_000
 replica."""
 
 
-class Namespaces:
+class NamespaceIndex:
     """All namespaces of a snapshot, and for each label those that carry it, once ``steps`` are done.
 
     ``registered``: the namespaces whose pods the API server sends to Berth; None for all. Others count nowhere.
@@ -79,7 +79,7 @@ class Reach:
     """The namespaces in which each policy of a snapshot applies, and which policies can match the same
     pod."""
 
-    namespaces: Namespaces
+    namespaces: NamespaceIndex
     of: dict[Compiled, int] = field(default_factory=dict)
     """Bit set of the namespaces in which a policy applies."""
     _number: dict[Match, int] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from policies.objects.wording import condition, cut, place, summary
 from policies.offers.constraints import Compiled
 from policies.policy import NodeTemplate
-from policies.state.objects import Entry
+from policies.state.objects import ObjectEntry
 
 MOST_MESSAGE = 2_000
 """Characters of a condition's message: the API allows 32,768, but nobody reads them, and every watcher
@@ -51,7 +51,7 @@ def named(names: Iterable[str], count: int) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
-def acting_instead(entry: Entry) -> str:
+def acting_instead(entry: ObjectEntry) -> str:
     """Return what applies in place of an object that was not understood."""
     if not entry.stale:
         return "it has no effect"

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from analysis.effective import effective_probe
 from analysis.effective.effective_defaults import default_rows
-from analysis.effective.effective_probe import Kind, example, request_for
-from analysis.effective.effective_rows import Remarks, Row, allow_rows, require_rows
+from analysis.effective.effective_probe import PodKind, example, request_for
+from analysis.effective.effective_rows import EffectiveRow, Remarks, allow_rows, require_rows
 from policies.engine import judge
 from policies.messages import OF_EDITS
 from policies.objects.wording import condition
@@ -30,7 +30,7 @@ from policies.verdict import Mode, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class NamespacePolicy:
     """A policy of the namespace, and whether it applies."""
 
     policy: Policy
@@ -46,9 +46,9 @@ class Layer:
 
     title: str
     policies: tuple[str, ...]
-    kind: Kind | None
+    kind: PodKind | None
     """the kind of pod examined; None if no pod that requests a GPU is such"""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[EffectiveRow, ...] = ()
     """the rows that differ"""
     denied: tuple[Violation, ...] = ()
     """why such a pod would be denied, besides reasons that apply anyway, whoever asks for them"""
@@ -58,7 +58,7 @@ class Layer:
 class Look:
     """The effect of one set of policies on one kind of pod without settings of its own."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[EffectiveRow, ...]
     remarks: tuple[str, ...]
     """remarks that belong to no single field"""
     denied: tuple[Violation, ...]
@@ -72,14 +72,14 @@ class Effective:
     labels: tuple[tuple[str, str], ...]
     excluded: bool
     """True if Berth is never called for this namespace"""
-    kind: Kind
-    policies: tuple[Standing, ...]
+    kind: PodKind
+    policies: tuple[NamespacePolicy, ...]
     look: Look
     some: tuple[Layer, ...]
     would: tuple[Layer, ...]
 
 
-def effective(facts: Facts, kind: Kind) -> Effective:
+def effective(facts: Facts, kind: PodKind) -> Effective:
     """Return the effect of the policies of ``facts.namespace`` on pods of this kind."""
     matched = effective_probe.match(facts, kind)
     enforced = _enforced(matched.always)
@@ -100,12 +100,12 @@ def _enforced(policies: Sequence[Compiled]) -> tuple[Compiled, ...]:
     return tuple(c for c in policies if c.mode == "Enforce")
 
 
-def _standing(compiled: Compiled, matched: effective_probe.Matched) -> Standing:
+def _standing(compiled: Compiled, matched: effective_probe.Matched) -> NamespacePolicy:
     acts = "always" if compiled in matched.always else "sometimes" if compiled in matched.sometimes else "never"
-    return Standing(policy=compiled.policy, mode=compiled.mode, acts=acts)
+    return NamespacePolicy(policy=compiled.policy, mode=compiled.mode, acts=acts)
 
 
-def look(facts: Facts, kind: Kind, policies: Sequence[Compiled]) -> Look:
+def look(facts: Facts, kind: PodKind, policies: Sequence[Compiled]) -> Look:
     """Return the effect of these policies on such a pod, as if all were in Enforce."""
     if not policies:
         return Look(rows=(), remarks=(), denied=())
@@ -124,7 +124,7 @@ def look(facts: Facts, kind: Kind, policies: Sequence[Compiled]) -> Look:
 # --- for some pods only -------------------------------------------------------------------------------------
 
 
-def _by_length(facts: Facts, kind: Kind, enforced: tuple[Compiled, ...], base: Look) -> Iterator[Layer]:
+def _by_length(facts: Facts, kind: PodKind, enforced: tuple[Compiled, ...], base: Look) -> Iterator[Layer]:
     """Yield a layer for each length of runs for which a policy makes a difference."""
     if kind.seconds is not None:
         return
@@ -143,7 +143,7 @@ def _long_runs(compiled: Compiled) -> Iterator[LongRuns]:
             yield runs
 
 
-def _by_condition(facts: Facts, kind: Kind, sometimes: Sequence[Compiled], base: Look) -> Iterator[Layer]:
+def _by_condition(facts: Facts, kind: PodKind, sometimes: Sequence[Compiled], base: Look) -> Iterator[Layer]:
     """Yield a layer for each condition under which enforced policies apply."""
     conditions: dict[str, list[Compiled]] = {}
     for compiled in _enforced(sometimes):
@@ -157,10 +157,10 @@ def _by_condition(facts: Facts, kind: Kind, sometimes: Sequence[Compiled], base:
         yield _difference(title, names, one, look(facts, one, _enforced(effective_probe.match(facts, one).always)), base)
 
 
-def _would(facts: Facts, kind: Kind, compiled: Compiled, always: Sequence[Compiled]) -> Layer:
+def _would(facts: Facts, kind: PodKind, compiled: Compiled, always: Sequence[Compiled]) -> Layer:
     """Return the layer of one policy in Audit or Warn, added alone to what is enforced, as the engine
     evaluates it."""
-    one: Kind | None = kind
+    one: PodKind | None = kind
     if compiled not in always:
         one = example(facts, compiled, kind)
         always = () if one is None else effective_probe.match(facts, one).always
@@ -172,7 +172,7 @@ def _would(facts: Facts, kind: Kind, compiled: Compiled, always: Sequence[Compil
     return _difference(title, (compiled.policy.id,), one, look(facts, one, with_it), look(facts, one, _enforced(always)))
 
 
-def _difference(title: str, policies: tuple[str, ...], kind: Kind, found: Look, base: Look) -> Layer:
+def _difference(title: str, policies: tuple[str, ...], kind: PodKind, found: Look, base: Look) -> Layer:
     anyway = {violation.key for violation in base.denied}
     return Layer(
         title=title,

@@ -8,8 +8,8 @@ from typing import Any
 
 from analysis.effective.effective_rows import (
     NONE,
+    EffectiveRow,
     Remarks,
-    Row,
     capacities_left,
     constraint_row,
     given,
@@ -38,7 +38,7 @@ _Settings = Mapping[str, str]
 """policy -> its value for a field as text; only policies that give one"""
 
 
-def default_rows(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[Row]:
+def default_rows(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[EffectiveRow]:
     """Yield the rows in the order in which the axes are filled, then those that do not concern placement."""
     yield from _taints(plan, remarks)
     yield from _template(plan, remarks)
@@ -54,7 +54,7 @@ def default_rows(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterato
             yield from rows(plan, path)
 
 
-def _row(field: str, value: Any, text: str, by: tuple[str, ...] = (), notes: Sequence[str] = ()) -> Row:
+def _row(field: str, value: Any, text: str, by: tuple[str, ...] = (), notes: Sequence[str] = ()) -> EffectiveRow:
     return shown(_DEFAULT + field, value, text, by, notes)
 
 
@@ -66,7 +66,7 @@ def _others(how: str, settings: _Settings, acting: Sequence[str]) -> list[str]:
     return [f"{how} {text} from {who}" for who, text in settings.items() if who not in acting]
 
 
-def _idle(field: str, settings: _Settings, notes: Sequence[str]) -> Iterator[Row]:
+def _idle(field: str, settings: _Settings, notes: Sequence[str]) -> Iterator[EffectiveRow]:
     """Yield the row of a field that is given but does not apply, or nothing if no policy gives it."""
     if settings:
         yield _row(field, None, NONE, (), notes or [f"{text} from {who} does not apply to this pod" for who, text in settings.items()])
@@ -75,7 +75,7 @@ def _idle(field: str, settings: _Settings, notes: Sequence[str]) -> Iterator[Row
 # --- placement ----------------------------------------------------------------------------------------------
 
 
-def _template(plan: Plan, remarks: Remarks) -> Iterator[Row]:
+def _template(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
     settings = _settings(plan, "nodeTemplate")
     notes = remarks.notes(on("spec.default.nodeTemplate"))
     if plan.template is None:
@@ -85,7 +85,7 @@ def _template(plan: Plan, remarks: Remarks) -> Iterator[Row]:
     yield _row("nodeTemplate", name, name, plan.template_by, (*_others("overrides", settings, plan.template_by), *notes))
 
 
-def _mig(plan: Plan, remarks: Remarks) -> Iterator[Row]:
+def _mig(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
     settings = _settings(plan, "mig")
     conflicts = on("spec.default.mig")
     notes = remarks.notes(lambda remark: remark.rule == "mig_resources" or conflicts(remark))
@@ -98,7 +98,7 @@ def _mig(plan: Plan, remarks: Remarks) -> Iterator[Row]:
     yield _row("mig", value, text, chosen.policies, (*_others("overrides", settings, chosen.policies), *notes))
 
 
-def _machine(plan: Plan, remarks: Remarks) -> Iterator[Row]:
+def _machine(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
     settings = {c.policy.id: " and ".join(one.text for one in c.machine) for c in plan.policies if c.machine}
     taken = remarks.take(on("spec.default.machine", *(c.field for compiled in plan.policies for c in compiled.machine)))
     chosen = [c for c in plan.chosen if c.axis == "machine"]
@@ -112,7 +112,7 @@ def _machine(plan: Plan, remarks: Remarks) -> Iterator[Row]:
         yield constraint_row(plan, constraint, (*overridden, *here, *left))
 
 
-def _capacity(plan: Plan, remarks: Remarks) -> Iterator[Row]:
+def _capacity(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
     long = [who for who, runs in given(plan, "spec.default.longRuns") if is_long(plan.author.seconds, runs)]
     by_length = [(c.policy.id, "longRuns.capacity" if c.policy.id in long else "capacity") for c in plan.policies]
     texts = {field: _settings(plan, field) for field in ("longRuns.capacity", "capacity")}
@@ -130,7 +130,7 @@ def _capacity(plan: Plan, remarks: Remarks) -> Iterator[Row]:
     yield from rows(plan, "spec.default.longRuns")
 
 
-def _spot(plan: Plan, edits: Sequence[Edit]) -> Iterator[Row]:
+def _spot(plan: Plan, edits: Sequence[Edit]) -> Iterator[EffectiveRow]:
     """Yield a row for the spot tolerations that follow if a capacity was named and the rest includes spot."""
     keys = {entry.taint.key for entry in plan.snapshot.catalog.spot_taints}
     added = [e.value for e in edits if e.rule == "tolerations" and e.policies == plan.spot and e.value["key"] in keys]
@@ -141,7 +141,7 @@ def _spot(plan: Plan, edits: Sequence[Edit]) -> Iterator[Row]:
 # --- the rest -----------------------------------------------------------------------------------------------
 
 
-def _grace(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[Row]:
+def _grace(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[EffectiveRow]:
     settings = _settings(plan, "gracePeriod")
     given, floor = plan.settings.grace, plan.settings.grace_min
     if given is None:
@@ -162,7 +162,7 @@ def _not_calm(plan: Plan, settings: _Settings) -> list[str]:
     return [f"does not apply to {' and '.join(plan.actor.names)} unless {' or '.join(settings)} names the workload"] if settings else []
 
 
-def _protect(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[Row]:
+def _protect(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[EffectiveRow]:
     settings = _settings(plan, "protectFor")
     notes = remarks.notes(lambda remark: remark.rule == "disruption")
     given, limit = plan.settings.protect, plan.settings.protect_max
@@ -183,14 +183,14 @@ def _protection(seconds: int) -> str:
     return wording.text("spec.default.protectFor", "Always" if seconds >= FOREVER else seconds)
 
 
-def _taints(plan: Plan, remarks: Remarks) -> Iterator[Row]:
+def _taints(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
     if plan.settings.taints:
         own = [_ungranted(pattern, who) for pattern, who in plan.settings.ungranted]
         notes = remarks.notes(lambda remark: remark.code == UNGRANTED and not any(one(remark) for one in own))
         yield _row("acceleratorTaints", "Tolerate", "Tolerate", plan.settings.taints, notes)
 
 
-def _tolerate(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[Row]:
+def _tolerate(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[EffectiveRow]:
     added = [edit.value for edit in edits if edit.rule == "tolerations"]
     for pattern, who in plan.settings.tolerate:
         acts = any(covers(one, toleration_of(pattern)) for one in added)

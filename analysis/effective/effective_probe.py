@@ -32,7 +32,7 @@ POD = "Pod"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class PodKind:
     """A kind of pod, by the fields on which ``match`` depends. None: any value."""
 
     workload: str | None = None
@@ -51,7 +51,7 @@ class Kind:
         return f"{whose}{count}{labelled}" + ("" if self.seconds is None else f", for {duration.text(self.seconds)}")
 
 
-def request_for(kind: Kind, namespace: str, catalog: Catalog) -> Request:
+def request_for(kind: PodKind, namespace: str, catalog: Catalog) -> Request:
     """Return the request that creates such a pod: with one GPU if the number is open, and bare if the
     workload is."""
     manifest: dict[str, Any] = {
@@ -68,7 +68,7 @@ def request_for(kind: Kind, namespace: str, catalog: Catalog) -> Request:
     return Request(namespace=namespace, user=made.user, pod=pod_of(manifest, name="effective", namespace=namespace, made=made))
 
 
-def _annotated(kind: Kind) -> dict[str, Any]:
+def _annotated(kind: PodKind) -> dict[str, Any]:
     return {} if kind.seconds is None else {"annotations": {DURATION: f"{kind.seconds}s"}}
 
 
@@ -82,7 +82,7 @@ def known_as(name: str, catalog: Catalog) -> tuple[str, ...]:
     a bare pod this is ``Pod``."""
     if name == POD:
         return (POD,)
-    made = Pod(request_for(Kind(workload=name), "default", catalog).pod)
+    made = Pod(request_for(PodKind(workload=name), "default", catalog).pod)
     return tuple(workload.name for workload in workloads_of(made, catalog))
 
 
@@ -100,7 +100,7 @@ class Matched:
     never: tuple[Compiled, ...]
 
 
-def match(facts: Facts, kind: Kind) -> Matched:
+def match(facts: Facts, kind: PodKind) -> Matched:
     """Return the policies by whether they act, matched by the engine itself on the part of ``match`` that the
     kind decides."""
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
@@ -115,7 +115,7 @@ def match(facts: Facts, kind: Kind) -> Matched:
     )
 
 
-def _known(chosen: Match, kind: Kind) -> Match:
+def _known(chosen: Match, kind: PodKind) -> Match:
     """Return the part of ``match`` that this kind decides."""
     return replace(
         chosen,
@@ -125,7 +125,7 @@ def _known(chosen: Match, kind: Kind) -> Match:
     )
 
 
-def example(facts: Facts, compiled: Compiled, kind: Kind) -> Kind | None:
+def example(facts: Facts, compiled: Compiled, kind: PodKind) -> PodKind | None:
     """Return a kind within this one on which the policy acts; None if there is none that asks for a GPU."""
     chosen = compiled.policy.match
     for workload in chosen.workloads if kind.workload is None and chosen.workloads else (kind.workload,):

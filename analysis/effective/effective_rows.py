@@ -29,7 +29,7 @@ _MOST_MODELS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class EffectiveRow:
     """One field in effect. ``value``: in seconds for durations; None if a policy sets the field without
     effect."""
 
@@ -74,16 +74,16 @@ def on(*names: str) -> Callable[[Remark], bool]:
 # --- one field ----------------------------------------------------------------------------------------------
 
 
-def row(path: str, value: Any, by: tuple[str, ...], notes: Sequence[str] = ()) -> Row:
+def row(path: str, value: Any, by: tuple[str, ...], notes: Sequence[str] = ()) -> EffectiveRow:
     """Return the row of a field with the value that policies set."""
     return shown(path, wording.form(path, value), wording.text(path, value), by, notes)
 
 
-def shown(path: str, value: Any, text: str, by: tuple[str, ...], notes: Sequence[str] = ()) -> Row:
+def shown(path: str, value: Any, text: str, by: tuple[str, ...], notes: Sequence[str] = ()) -> EffectiveRow:
     """Return the row of a field whose value is not as policies wrote it, such as the slice that was
     chosen."""
     section, _, field = path.removeprefix("spec.").partition(".")
-    return Row(section=cast(Section, section), field=field, value=value, text=text, by=by, notes=tuple(notes))
+    return EffectiveRow(section=cast(Section, section), field=field, value=value, text=text, by=by, notes=tuple(notes))
 
 
 def given(plan: Plan, path: str) -> list[tuple[str, Any]]:
@@ -91,7 +91,7 @@ def given(plan: Plan, path: str) -> list[tuple[str, Any]]:
     return [(c.policy.id, value) for c in plan.policies if (value := wording.value_at(c.policy, path)) is not None]
 
 
-def rows(plan: Plan, path: str, notes: Sequence[str] = ()) -> Iterator[Row]:
+def rows(plan: Plan, path: str, notes: Sequence[str] = ()) -> Iterator[EffectiveRow]:
     """Yield the rows of a field: the policies' values, merged as the definition says. Notes list the values
     that the merged one overrides."""
     values = given(plan, path)
@@ -112,7 +112,7 @@ def rows(plan: Plan, path: str, notes: Sequence[str] = ()) -> Iterator[Row]:
             yield row(path, merged, tuple(sorted(who for who, value in values if value == merged)), (*beaten, *notes))
 
 
-def _own(plan: Plan, path: str, who: str, value: Any) -> Row:
+def _own(plan: Plan, path: str, who: str, value: Any) -> EffectiveRow:
     """Return the row of one policy's value, which is not merged. For ``longRuns`` it shows whether this pod's
     run is long."""
     if not isinstance(value, LongRuns):
@@ -122,7 +122,7 @@ def _own(plan: Plan, path: str, who: str, value: Any) -> Row:
     return shown(path, wording.form(path, value) | {"acts": acts}, wording.text(path, value), (who,), notes)
 
 
-def _union(path: str, values: Sequence[tuple[str, Any]]) -> Iterator[Row]:
+def _union(path: str, values: Sequence[tuple[str, Any]]) -> Iterator[EffectiveRow]:
     """Yield a row for each item: names are sorted, tolerations are in the order of the policies."""
     items = dict.fromkeys(item for _, value in values for item in value)
     for item in sorted(items, key=lambda item: item if isinstance(item, str) else ""):
@@ -133,7 +133,7 @@ def _union(path: str, values: Sequence[tuple[str, Any]]) -> Iterator[Row]:
 # --- require and allow --------------------------------------------------------------------------------------
 
 
-def require_rows(plan: Plan, remarks: Remarks) -> Iterator[Row]:
+def require_rows(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
     """Yield the constraints on placement in the order of the policies, with the models that are left; then
     the other fields in the order of the reference."""
     for constraint in plan.constraints:
@@ -154,13 +154,13 @@ def require_rows(plan: Plan, remarks: Remarks) -> Iterator[Row]:
         yield from rows(plan, path, floor if path == _FLOOR else ())
 
 
-def allow_rows(plan: Plan) -> Iterator[Row]:
+def allow_rows(plan: Plan) -> Iterator[EffectiveRow]:
     """Yield what the cluster's policies allow to namespaces' own policies and to authors."""
     for path in wording.paths("spec.allow"):
         yield from rows(plan, path)
 
 
-def constraint_row(plan: Plan, constraint: Constraint, notes: Sequence[str] = ()) -> Row:
+def constraint_row(plan: Plan, constraint: Constraint, notes: Sequence[str] = ()) -> EffectiveRow:
     """Return the row of a constraint on one axis, with the value of the first of its policies."""
     value = next(value for who, value in given(plan, constraint.field) if who in constraint.by)
     return row(constraint.field, value, constraint.by, notes)

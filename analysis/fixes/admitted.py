@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.fixes.denial_steps import ways
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import MOST_TRIED, Admit, Found, Mend, smallest
+from analysis.fixes.smallest import MOST_TRIED, Admit, Mend, SearchResult, smallest
 from analysis.fixes.steps import WEIGHTS, Step, edits_of
 from catalog import Catalog
 from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best
@@ -21,7 +21,7 @@ MOST_COMPARED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
+class _SteppedPod:
     """The pod with some steps."""
 
     steps: tuple[Step, ...]
@@ -35,36 +35,36 @@ class _State:
         return sum(WEIGHTS[step.deed] for step in self.steps)
 
 
-def smallest_admitted(pod: Raw, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> Found:
+def smallest_admitted(pod: Raw, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
     """Return the change with the fewest steps by which policies admit a pod that they deny; of those with as many the gentlest
     with which some place may run it. Where none does, the steps by which one takes it follow.
 
     ``pod``: as its author wrote it. ``fleet``: None if no place is known. ``most``: changes that are judged.
     """
     tries = _Tries(admit, most)
-    compared: list[_State] = []
+    compared: list[_SteppedPod] = []
     for state in _admitted(pod, catalog, tries):
         if compared and (len(state.steps) > len(compared[0].steps) or len(compared) == MOST_COMPARED):
             break
         compared.append(state)
     if not compared:
-        return Found(mend=None)
+        return SearchResult(mend=None)
     if fleet is None:
         chosen = compared[0]
-        return Found(mend=Mend(steps=chosen.steps, edits=chosen.edits, place=None), admits=True)
+        return SearchResult(mend=Mend(steps=chosen.steps, edits=chosen.edits, place=None), admits=True)
     ranked = sorted(((_rank(one, fleet), number, one) for number, one in enumerate(compared)), key=lambda item: item[:2])
     (lost, _, _), _, chosen = ranked[0]
     mend = Mend(steps=chosen.steps, edits=chosen.edits, place=None)
     if not lost:
-        return Found(mend=mend, admits=True, then=best(chosen.admitted, fleet))
+        return SearchResult(mend=mend, admits=True, then=best(chosen.admitted, fleet))
     further = smallest(chosen.pod, fleet, catalog, admit, max(1, tries.left)).mend
     if further is None:
-        return Found(mend=mend, admits=True, then="never")
+        return SearchResult(mend=mend, admits=True, then="never")
     both = replace(further, steps=(*mend.steps, *further.steps), edits=(*mend.edits, *further.edits))
-    return Found(mend=both, admits=True, then="now")
+    return SearchResult(mend=both, admits=True, then="now")
 
 
-def _rank(state: _State, fleet: Fleet) -> tuple[bool, int, int]:
+def _rank(state: _SteppedPod, fleet: Fleet) -> tuple[bool, int, int]:
     found: Outlook = best(state.admitted, fleet)
     return found == "never", state.weight, OUTLOOKS.index(found)
 
@@ -76,17 +76,17 @@ class _Tries:
         self._admit = admit
         self.left = most
 
-    def state(self, steps: tuple[Step, ...], edits: tuple[Edit, ...], pod: Raw) -> _State:
+    def state(self, steps: tuple[Step, ...], edits: tuple[Edit, ...], pod: Raw) -> _SteppedPod:
         self.left -= 1
         then, denied = self._admit(pod)
-        return _State(steps=steps, edits=edits, pod=pod, admitted=then, denied=denied)
+        return _SteppedPod(steps=steps, edits=edits, pod=pod, admitted=then, denied=denied)
 
 
-def _admitted(pod: Raw, catalog: Catalog, tries: _Tries) -> Iterator[_State]:
+def _admitted(pod: Raw, catalog: Catalog, tries: _Tries) -> Iterator[_SteppedPod]:
     """Yield what policies admit, the fewest steps first: the one that has the fewest steps and denials together is looked at
     next, as each denial is a step more."""
     first = tries.state((), (), pod)
-    waiting: list[tuple[int, int, int, _State]] = [(len(first.denied), 0, 0, first)]
+    waiting: list[tuple[int, int, int, _SteppedPod]] = [(len(first.denied), 0, 0, first)]
     seen: set[str] = set()
     number = 0
     while waiting:
@@ -107,7 +107,7 @@ def _admitted(pod: Raw, catalog: Catalog, tries: _Tries) -> Iterator[_State]:
                 heapq.heappush(waiting, (len(then.steps) + len(then.denied), then.weight, number, then))
 
 
-def _with(state: _State, steps: Sequence[Step], edits: tuple[Edit, ...], tries: _Tries) -> _State:
+def _with(state: _SteppedPod, steps: Sequence[Step], edits: tuple[Edit, ...], tries: _Tries) -> _SteppedPod:
     return tries.state((*state.steps, *steps), edits, changed(state.pod, edits[len(state.edits) :]))
 
 

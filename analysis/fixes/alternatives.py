@@ -9,13 +9,13 @@ from itertools import chain
 from typing import Any
 
 from analysis.fixes import cautions, lowering
-from analysis.fixes.cautions import Asked, Caution
+from analysis.fixes.cautions import AuthorRequests, Caution
 from analysis.fixes.edits import changed, put
 from analysis.fixes.placement import SOON, Placement, Placer, Soon, better
 from analysis.fixes.smallest import Admit, offered
 from analysis.fixes.steps import Step, edits_of
 from analysis.fixes.steps import alternatives as ways
-from analysis.fixes.targets import KINDS, Places, Target, nodes_of
+from analysis.fixes.targets import KINDS, FixTarget, FleetOffers, nodes_of
 from catalog import Catalog, Resource
 from catalog.prices import Prices
 from policies.offers.table import Table
@@ -35,7 +35,7 @@ MOST_EACH = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alternative:
+class AlternativePod:
     """One change of the pod as its author wrote it, and what it comes to."""
 
     edits: tuple[Edit, ...]
@@ -51,20 +51,20 @@ class Alternatives:
     """The outcome of a search: those that are sooner or cheaper than ``as_written``, the soonest and cheapest first."""
 
     as_written: Placement
-    found: tuple[Alternative, ...] = ()
+    found: tuple[AlternativePod, ...] = ()
     denied: int = 0
     """Variants that policies deny."""
     tried: int = 0
 
 
-class Search:
+class AlternativeSearch:
     """Searches alternatives of pods in one fleet."""
 
     def __init__(self, fleet: Fleet, catalog: Catalog, prices: Prices, tables: Mapping[str, Table]) -> None:
         self._fleet = fleet
         self._catalog = catalog
         self._tables = tables
-        self._places = Places(catalog, prices)
+        self._places = FleetOffers(catalog, prices)
         self._placer = Placer(fleet, prices, self._places)
 
     def alternatives(self, pod: Raw, admit: Admit) -> Alternatives | None:
@@ -76,7 +76,7 @@ class Search:
             return None
         before = self._placer.of(wants(admitted), asked)
         words = cautions.read(pod, name, before.device, self._catalog, self._tables)
-        found: dict[str, Alternative | None] = {}
+        found: dict[str, AlternativePod | None] = {}
         tried = forbidden = 0
         each: dict[Soon, int] = dict.fromkeys(SOON, 0)
         for likely, target in self._promising(pod, name, before):
@@ -102,11 +102,11 @@ class Search:
         known = [found for name in names if (found := self._catalog.resource(name)) is not None]
         return known[0] if len(known) == 1 and known[0].kind in KINDS else None
 
-    def _promising(self, pod: Raw, name: Resource, before: Placement) -> list[tuple[Soon, Target]]:
+    def _promising(self, pod: Raw, name: Resource, before: Placement) -> list[tuple[Soon, FixTarget]]:
         """Return the targets that may be sooner or cheaper, the most promising first: by room on nodes, and price."""
         wanted = wants(pod)
         count = wanted.requests[name.name]
-        found: list[tuple[int, float, int, Soon, Target]] = []
+        found: list[tuple[int, float, int, Soon, FixTarget]] = []
         for number, target in enumerate(self._places.targets(self._fleet, name.vendor)):
             if target.resource != name.name and self._several(pod, name.name):
                 continue
@@ -122,7 +122,7 @@ class Search:
         """Return whether a container asks for more than one device: what makes one program of several is not a matter of names."""
         return any(wants({"spec": {"containers": [one]}}).requests.get(name, 0) > 1 for one in _containers(pod))
 
-    def _variant(self, pod: Raw, name: Resource, target: Target, admit: Admit) -> tuple[tuple[Edit, ...], Raw, bool]:
+    def _variant(self, pod: Raw, name: Resource, target: FixTarget, admit: Admit) -> tuple[tuple[Edit, ...], Raw, bool]:
         """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies deny it; no
         edits if words of the author's keep it away that are not about machines."""
         first = tuple(chain(lowering.renamed(pod, name.name, target.resource), _pinned(pod, target.labels)))
@@ -140,7 +140,7 @@ class Search:
         then, denied = admit(changed(pod, edits))
         return edits, then, bool(denied)
 
-    def _nearest(self, then: Raw, target: Target) -> Place:
+    def _nearest(self, then: Raw, target: FixTarget) -> Place:
         """Return the node of the target with the least in the way of the pod, or the NodePool."""
         wanted, nodes = wants(then), nodes_of(target)
         if isinstance(target.place, Pool):
@@ -163,7 +163,7 @@ class Search:
             chosen += list(way)
         return chosen if each is not None else None
 
-    def _judged(self, edits: tuple[Edit, ...], then: Raw, words: Asked, target: Target) -> Alternative | None:
+    def _judged(self, edits: tuple[Edit, ...], then: Raw, words: AuthorRequests, target: FixTarget) -> AlternativePod | None:
         wanted = wants(then)
         asked = self._asked(wanted)
         if asked is None:
@@ -173,10 +173,10 @@ class Search:
             return None
         placement = placement if placement.capacity is not None else replace(placement, capacity=target.capacity)
         named = tuple(cautions.of(edits, words, asked, placement.device, placement.capacity, self._catalog))
-        return Alternative(edits=edits, resource=asked.name, count=wanted.requests[asked.name], placement=placement, cautions=named)
+        return AlternativePod(edits=edits, resource=asked.name, count=wanted.requests[asked.name], placement=placement, cautions=named)
 
 
-def _room(target: Target, amounts: Mapping[str, int]) -> Soon:
+def _room(target: FixTarget, amounts: Mapping[str, int]) -> Soon:
     """Return when a target has room for these amounts, whatever else is in the way."""
     if isinstance(target.place, Pool):
         return "made"
@@ -202,12 +202,12 @@ def _pinned(pod: Raw, labels: Mapping[str, str]) -> Iterator[Edit]:
             yield put((*SELECTOR, key), value, "add" if before is None else "replace")
 
 
-def _order(one: Alternative) -> tuple[int, float, bool, int]:
+def _order(one: AlternativePod) -> tuple[int, float, bool, int]:
     usd = one.placement.usd
     return SOON.index(one.placement.soon), float("inf") if usd is None else usd, one.placement.capacity != "spot", len(one.edits)
 
 
-def _distinct(found: Sequence[Alternative]) -> Iterator[Alternative]:
+def _distinct(found: Sequence[AlternativePod]) -> Iterator[AlternativePod]:
     """Yield of those that come to the same the one with the fewest edits, which comes first."""
     seen = set()
     for one in found:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from analysis.fixes.targets import Device
+from analysis.fixes.targets import TargetDevice
 from analysis.scan.machines import PRODUCT_KEYS, Machines
 from analysis.scan.seen import GROUP_KEYS
 from catalog import Catalog, Resource
@@ -14,7 +14,7 @@ from catalog.platforms import Capacity
 from policies.offers.table import Table
 from policies.patch.json_tree import value_at
 from policies.pods.annotations import SLICE
-from policies.scheduling.wants import SELECTOR, Expression, Wants, wants
+from policies.scheduling.wants import SELECTOR, LabelRequirement, Wants, wants
 from policies.values.untyped import map_at, text_of
 from policies.verdict import Edit
 
@@ -34,7 +34,7 @@ class Caution(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AuthorRequests:
     """What the author asks for, as far as it is about devices."""
 
     memory_gb: int | None
@@ -43,16 +43,16 @@ class Asked:
     spot: bool
     """True if the pod may already be on spot."""
     selector: Mapping[str, str]
-    terms: Mapping[tuple[str | int, ...], Expression]
+    terms: Mapping[tuple[str | int, ...], LabelRequirement]
 
 
-def read(pod: Raw, name: Resource, device: Device | None, catalog: Catalog, tables: Mapping[str, Table]) -> Asked:
+def read(pod: Raw, name: Resource, device: TargetDevice | None, catalog: Catalog, tables: Mapping[str, Table]) -> AuthorRequests:
     """Return what the author asks for. ``device``: what the pod gets as it is."""
     wanted = wants(pod)
     terms = {one.path: one for term in wanted.terms or () for one in term.labels}
     words = (*wanted.selector, *terms.values())
     spot = any("spot" in one.values or "SPOT" in one.values for one in words if one.operator == "In")
-    return Asked(
+    return AuthorRequests(
         memory_gb=_memory(pod, name, wanted, words, catalog, tables),
         shape="slice" if name.kind == "mig" else "shared" if name.kind == "shared" else "whole" if device is None else device.shape,
         spot=spot,
@@ -62,7 +62,12 @@ def read(pod: Raw, name: Resource, device: Device | None, catalog: Catalog, tabl
 
 
 def of(
-    edits: tuple[Edit, ...], asked: Asked, resource: Resource, device: Device | None, capacity: Capacity | None, catalog: Catalog
+    edits: tuple[Edit, ...],
+    asked: AuthorRequests,
+    resource: Resource,
+    device: TargetDevice | None,
+    capacity: Capacity | None,
+    catalog: Catalog,
 ) -> Iterator[Caution]:
     """Yield what the edits take back. ``resource``, ``device``, ``capacity``: what the pod then gets."""
     memory = None if device is None else device.memory_gb
@@ -99,7 +104,7 @@ def is_placement(key: str, catalog: Catalog) -> bool:
 
 
 def _memory(
-    pod: Raw, name: Resource, wanted: Wants, words: tuple[Expression, ...], catalog: Catalog, tables: Mapping[str, Table]
+    pod: Raw, name: Resource, wanted: Wants, words: tuple[LabelRequirement, ...], catalog: Catalog, tables: Mapping[str, Table]
 ) -> int | None:
     """Return the least memory of a device that the author's words admit: the annotation, the name of a slice, labels."""
     annotation = text_of(map_at(value_at(pod, ("metadata",)) or {}, "annotations").get(SLICE))
@@ -130,7 +135,7 @@ def _of_rows(table: Table, wanted: Wants) -> Iterator[int]:
         yield min(models.values())
 
 
-def _narrowed(table: Table, words: tuple[Expression, ...], rows: int) -> int:
+def _narrowed(table: Table, words: tuple[LabelRequirement, ...], rows: int) -> int:
     for one in words:
         rows &= table.select(one.key, one.operator, one.values)[0]
     return rows

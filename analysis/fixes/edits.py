@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from policies.patch.json_patch import Patch
+from policies.patch.json_patch import PodPatch
 from policies.verdict import Edit, Path
 
 RULE = "mend"
@@ -23,7 +23,7 @@ def remove(path: Path) -> Edit:
 
 def changed(pod: Mapping[str, Any], edits: Iterable[Edit]) -> dict[str, Any]:
     """Return the pod with the edits."""
-    patch = Patch(pod)
+    patch = PodPatch(pod)
     for edit in edits:
         patch.apply(edit)
     return patch.pod

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.fixes.targets import Device, Places
+from analysis.fixes.targets import FleetOffers, TargetDevice
 from analysis.scan.machines import INSTANCE_TYPE
 from catalog import Resource
 from catalog.platforms import Capacity
@@ -36,7 +36,7 @@ class Placement:
     """The cheapest machine known that the NodePool then makes."""
     machine_usd: float | None = None
     """What that machine costs an hour on demand."""
-    device: Device | None = None
+    device: TargetDevice | None = None
     """In the one of these places that gives least memory; None if the pod asks for devices of several kinds, or none is known."""
     capacity: Capacity | None = None
     usd: float | None = None
@@ -46,7 +46,7 @@ class Placement:
 class Placer:
     """Finds placements in one fleet."""
 
-    def __init__(self, fleet: Fleet, prices: Prices, places: Places) -> None:
+    def __init__(self, fleet: Fleet, prices: Prices, places: FleetOffers) -> None:
         self._fleet = fleet
         self._prices = prices
         self._places = places

@@ -39,7 +39,7 @@ class Mend:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """The outcome of a search."""
 
     mend: Mend | None
@@ -51,7 +51,7 @@ class Found:
     """Of a pod that policies deny: what it comes to with the change; None if no place is known."""
 
 
-def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> Found:
+def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
     """Return the change with the fewest steps; among these the gentlest, and a node before a NodePool.
 
     ``pod``: as its author wrote it; it is judged as it would be admitted. A pod that has a place needs none: its change has no
@@ -59,15 +59,15 @@ def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int =
     """
     admitted, denied = admit(pod)
     if denied:
-        return Found(mend=None, forbidden=denied)
+        return SearchResult(mend=None, forbidden=denied)
     forbidden: tuple[Violation, ...] = ()
     for mend in islice(_candidates(pod, admitted, fleet, catalog), most):
         then, denied = admit(changed(pod, mend.edits))
         if denied:
             forbidden = forbidden or denied
         elif mend.place is not None and not blockers(then, mend.place, fleet):
-            return Found(mend=mend, forbidden=forbidden)
-    return Found(mend=None, forbidden=forbidden)
+            return SearchResult(mend=mend, forbidden=forbidden)
+    return SearchResult(mend=None, forbidden=forbidden)
 
 
 def _candidates(pod: Raw, admitted: Raw, fleet: Fleet, catalog: Catalog) -> Iterator[Mend]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from analysis.fixes import lowering
 from analysis.fixes.edits import changed, put, remove
 from catalog import Catalog
-from catalog.names import Names
+from catalog.names import CatalogNames
 from policies.patch.json_tree import value_at
 from policies.scheduling.amounts import PODS
 from policies.scheduling.blockers import TOLERATIONS, Blocker
@@ -79,7 +79,7 @@ def alternatives(found: Sequence[Blocker], pod: Raw, offered: Offered, catalog: 
             return None
     if short:
         result.append(tuple(_amounts(short, pod, offered, catalog)))
-    names = Names(catalog)
+    names = CatalogNames(catalog)
     if any(names.never_tolerated(key) or any(one.passing for one in same) for key, same in taints.items()):
         return None
     return [((_toleration(same),),) for same in taints.values()] + result

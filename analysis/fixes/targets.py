@@ -25,7 +25,7 @@ Shape = Literal["whole", "slice", "shared"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class TargetDevice:
     """What a pod gets for one unit of a resource in one place."""
 
     model: str
@@ -38,19 +38,19 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class FixTarget:
     """One kind of device in one kind of place."""
 
     place: NodeGroup | Pool
     resource: str
-    device: Device
+    device: TargetDevice
     capacity: Capacity | None
     """None if the place does not tell."""
     labels: Mapping[str, str]
     """What a nodeSelector says so that a pod lands on such devices."""
 
 
-class Places:
+class FleetOffers:
     """Reads what the places of a fleet offer."""
 
     def __init__(self, catalog: Catalog, prices: Prices) -> None:
@@ -62,7 +62,7 @@ class Places:
             label: name for one in catalog.platforms.values() for name, labels in one.capacity.items() for label in labels.items()
         }
 
-    def targets(self, fleet: Fleet, vendor: str) -> Iterator[Target]:
+    def targets(self, fleet: Fleet, vendor: str) -> Iterator[FixTarget]:
         """Yield every kind of device of a vendor that the fleet has, or that its NodePools may make."""
         for group in fleet.groups:
             for name in sorted(group.allocatable):
@@ -73,7 +73,7 @@ class Places:
             if pool.table is not None and not pool.without_gpus and not pool.static:
                 yield from self._of_pool(pool, pool.table, vendor)
 
-    def device(self, labels: Mapping[str, str], resource: Resource) -> Device:
+    def device(self, labels: Mapping[str, str], resource: Resource) -> TargetDevice:
         """Return what one unit of a resource is on a node with these labels."""
         gpu = self._machines.gpu(labels)
         product = next((labels[key] for key in PRODUCT_KEYS if key in labels), "")
@@ -84,25 +84,25 @@ class Places:
         """Return the capacity type of a node, where its labels tell."""
         return next((self._capacities[item] for item in labels.items() if item in self._capacities), None)
 
-    def _device(self, gpu: Gpu | None, profile: str, shared: bool, usd: float | None) -> Device:
+    def _device(self, gpu: Gpu | None, profile: str, shared: bool, usd: float | None) -> TargetDevice:
         model = "" if gpu is None else gpu.model
         if profile:
             own = () if gpu is None else gpu.mig
             found = next((one for one in own if one.name.replace("+", ".") == profile), self._profiles.get(profile))
             share = self._catalog.slice_shares.get(profile)
             cost = None if usd is None or share is None else usd * float(share[0])
-            return Device(model=model, shape="slice", memory_gb=None if found is None else found.memory_gb, usd=cost)
+            return TargetDevice(model=model, shape="slice", memory_gb=None if found is None else found.memory_gb, usd=cost)
         if shared:
-            return Device(model=model, shape="shared", memory_gb=None, usd=usd)
-        return Device(model=model, shape="whole", memory_gb=None if gpu is None else gpu.memory_gb, usd=usd)
+            return TargetDevice(model=model, shape="shared", memory_gb=None, usd=usd)
+        return TargetDevice(model=model, shape="whole", memory_gb=None if gpu is None else gpu.memory_gb, usd=usd)
 
-    def _of_group(self, group: NodeGroup, known: Resource) -> Target:
+    def _of_group(self, group: NodeGroup, known: Resource) -> FixTarget:
         labels = group.nodes[0].labels
         pin = {key: labels[key] for key in self._pinned(labels)}
         capacity = next(((item, self._capacities[item]) for item in group.labels.items() if item in self._capacities), None)
         if capacity is not None:
             pin |= dict((capacity[0],))
-        return Target(
+        return FixTarget(
             place=group,
             resource=known.name,
             device=self.device(labels, known),
@@ -119,7 +119,7 @@ class Places:
                 return tuple(together)
         return ()
 
-    def _of_pool(self, pool: Pool, table: Table, vendor: str) -> Iterator[Target]:
+    def _of_pool(self, pool: Pool, table: Table, vendor: str) -> Iterator[FixTarget]:
         whole = self._catalog.whole.get(vendor, "")
         made: dict[str, list[Offer]] = {}
         for offer in table.offers_in(pool.rows & table.by_resource.get(whole, 0) & table.by_sharing.get("Exclusive", 0)):
@@ -129,7 +129,7 @@ class Places:
             gpu = made[model][0].host.gpu
             for capacity in _capacities(pool, table):
                 pin = labels if capacity is None else {**labels, **table.platform.capacity[capacity]}
-                yield Target(
+                yield FixTarget(
                     place=pool,
                     resource=whole,
                     device=self._device(gpu, "", False, self._prices.models.get(model)),
@@ -169,6 +169,6 @@ def _profiles(catalog: Catalog) -> dict[str, MigProfile]:
     return {profile.name.replace("+", "."): profile for gpu in reversed(catalog.gpus) for profile in gpu.mig}
 
 
-def nodes_of(target: Target) -> tuple[Node, ...]:
+def nodes_of(target: FixTarget) -> tuple[Node, ...]:
     """Return the nodes of a target; () for a NodePool."""
     return target.place.nodes if isinstance(target.place, NodeGroup) else ()

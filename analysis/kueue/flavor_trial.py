@@ -42,7 +42,7 @@ class _Out(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
+class OpenQueue:
     """A queue that is there and open."""
 
     name: str
@@ -53,7 +53,7 @@ class Queue:
 class Judging:
     """The flavors of one queue, for the templates of one workload."""
 
-    def __init__(self, owner: Owner, facts: Facts, queue: Queue) -> None:
+    def __init__(self, owner: Owner, facts: Facts, queue: OpenQueue) -> None:
         self._owner, self._facts, self._queue = owner, facts, queue
         self._known = facts.snapshot.cluster
         self._spent = 0

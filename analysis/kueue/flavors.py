@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kube.taints import Taint
 from policies.facts.admission_queues import Flavor
 from policies.scheduling.conditions import holds, tolerates
-from policies.scheduling.wants import Expression
+from policies.scheduling.wants import LabelRequirement
 from policies.values.untyped import map_at, maps_in, text_of
 
 _REPELS = ("NoSchedule", "NoExecute")
@@ -61,9 +61,9 @@ def _terms(spec: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
     return list(maps_in(required.get("nodeSelectorTerms")))
 
 
-def _read(term: Mapping[Any, Any], labels: Mapping[str, str]) -> Iterator[Expression]:
+def _read(term: Mapping[Any, Any], labels: Mapping[str, str]) -> Iterator[LabelRequirement]:
     """Yield the expressions of a term on the flavor's keys; ``matchFields`` is not read."""
     for one in maps_in(term.get("matchExpressions")):
         if (key := text_of(one.get("key"))) in labels:
             values = one.get("values")
-            yield Expression(key, text_of(one.get("operator")), tuple(map(text_of, values)) if isinstance(values, list) else (), ())
+            yield LabelRequirement(key, text_of(one.get("operator")), tuple(map(text_of, values)) if isinstance(values, list) else (), ())

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from analysis.kueue.flavor_trial import CODE, NAMED, Judging, Queue
+from analysis.kueue.flavor_trial import CODE, NAMED, Judging, OpenQueue
 from catalog.nearest import nearest
 from policies import work_budget
 from policies.document import Document, InputError
@@ -80,7 +80,7 @@ def _wanted(one: Templated, owner: Owner, facts: Facts) -> list[str]:
     return [asked.resource.name for asked in plan.subject(request, facts, Pod(extract(one.pod, facts.reads))).devices.asked]
 
 
-def _queue(name: str, namespace: str, facts: Facts) -> Queue | Phrase | None:
+def _queue(name: str, namespace: str, facts: Facts) -> OpenQueue | Phrase | None:
     """Return the queue, or why it admits nothing; None if that is not known."""
     known = facts.snapshot.cluster
     local = known.local_queues.get((namespace, name))
@@ -95,7 +95,7 @@ def _queue(name: str, namespace: str, facts: Facts) -> Queue | Phrase | None:
         return phrase("no cluster queue", **shown) if known.followed.get(KINDS[1]) else None
     if namespace in known.namespaces and (found.takes is None or not found.takes.matches(facts.labels)):
         return phrase("another namespace", **shown)
-    return Queue(name=name, cluster_queue=local.cluster_queue, found=found)
+    return OpenQueue(name=name, cluster_queue=local.cluster_queue, found=found)
 
 
 def _no_queue(name: str, namespace: str, there: Sequence[str]) -> Phrase:

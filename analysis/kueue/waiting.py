@@ -13,7 +13,7 @@ State = Literal["unseen", "pending", "reserved", "admitted", "inactive", "finish
 quota, and waits for admission checks. ``inactive``: Kueue has given it up, or somebody has stopped it."""
 
 
-class Check(NamedTuple):
+class AdmissionCheck(NamedTuple):
     """An admission check that is not ready."""
 
     name: str
@@ -22,7 +22,7 @@ class Check(NamedTuple):
     message: str
 
 
-class Standing(NamedTuple):
+class QueuePosition(NamedTuple):
     """Where one workload stands."""
 
     state: State
@@ -42,10 +42,10 @@ class Standing(NamedTuple):
     """Why it had to give its quota up, if it had some before: ``Preempted``, ``PodsReadyTimeout`` ..."""
     ready: bool | None = None
     """Whether its pods are ready, as far as Kueue looks at that."""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[AdmissionCheck, ...] = ()
 
 
-def standing(workload: Mapping[str, Any]) -> Standing:
+def standing(workload: Mapping[str, Any]) -> QueuePosition:
     """Return what a Workload says of itself."""
     spec, status = map_at(workload, "spec"), map_at(workload, "status")
     conditions = {text_of(one.get("type")): one for one in maps_in(status.get("conditions"))}
@@ -53,7 +53,7 @@ def standing(workload: Mapping[str, Any]) -> Standing:
     state, decides = _state(spec, conditions, evicted)
     ready = conditions.get("PodsReady")
     admission = map_at(status, "admission")
-    return Standing(
+    return QueuePosition(
         state=state,
         queue=text_of(spec.get("queueName")),
         workload=text_of(map_at(workload, "metadata").get("name")),
@@ -102,7 +102,7 @@ def _flavors(admission: Mapping[Any, Any]) -> tuple[str, ...]:
     return tuple(sorted(every - {""}))
 
 
-def _checks(status: Mapping[Any, Any]) -> Iterable[Check]:
+def _checks(status: Mapping[Any, Any]) -> Iterable[AdmissionCheck]:
     for one in maps_in(status.get("admissionChecks")):
         if (state := text_of(one.get("state"))) != "Ready":
-            yield Check(text_of(one.get("name")), state, text_of(one.get("message")))
+            yield AdmissionCheck(text_of(one.get("name")), state, text_of(one.get("message")))

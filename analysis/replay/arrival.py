@@ -78,11 +78,11 @@ def _as_completed(pod: Raw, stored: Mapping[str, Any], patches: Iterable[object]
     return {**pod, "spec": made}
 
 
-def _wrote(written: Mapping[effects.Effect, int], field: str, value: Mapping[Any, Any]) -> bool:
+def _wrote(written: Mapping[effects.EditEffect, int], field: str, value: Mapping[Any, Any]) -> bool:
     return any(effect in written for effect in effects.of_patch([{"op": "add", "path": f"/spec/{field}/-", "value": dict(value)}]))
 
 
-def _selected(written: Mapping[effects.Effect, int], key: str) -> bool:
+def _selected(written: Mapping[effects.EditEffect, int], key: str) -> bool:
     return any(effect.path == ("spec", "nodeSelector", key) for effect in written)
 
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from analysis.admission_preview import Judgement
 from analysis.replay import effects
-from analysis.replay.effects import Effect
-from policies.verdict import Verdict, Would
+from analysis.replay.effects import EditEffect
+from policies.verdict import AuditOutcome, Verdict
 
 
-class Reason(NamedTuple):
+class DenialReason(NamedTuple):
     """Why a pod is denied."""
 
     code: str
@@ -26,7 +26,7 @@ class WouldBe(NamedTuple):
 
     codes: frozenset[str]
     """Of the denials."""
-    effects: frozenset[Effect] | None
+    effects: frozenset[EditEffect] | None
     """Of the whole patch; None if the record has only the number of its operations."""
 
     @property
@@ -35,13 +35,13 @@ class WouldBe(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class RecordedDecision:
     """What was decided of one pod, as far as it is known."""
 
     denied: bool = False
-    reasons: tuple[Reason, ...] | None = ()
+    reasons: tuple[DenialReason, ...] | None = ()
     """None: the record does not say why."""
-    effects: Mapping[Effect, tuple[str, ...]] | None = field(default_factory=dict)
+    effects: Mapping[EditEffect, tuple[str, ...]] | None = field(default_factory=dict)
     """With the policies that wrote each, where they are known. None: the record does not say what was written."""
     would: Mapping[str, WouldBe] | None = field(default_factory=dict)
     """By policy: those that would do nothing are not among them. None: the record does not say."""
@@ -55,13 +55,13 @@ class Decision:
         return "denied" if self.denied else "edited" if self.effects else "admitted"
 
 
-def of_judgement(judged: Judgement) -> Decision:
+def of_judgement(judged: Judgement) -> RecordedDecision:
     """Return what both phases together decide."""
     verdict, violations = judged.mutate, judged.violations
     written = {} if violations else effects.of_edits(verdict.edits)
-    return Decision(
+    return RecordedDecision(
         denied=bool(violations),
-        reasons=tuple(Reason(one.code, one.rule, one.policies) for one in violations),
+        reasons=tuple(DenialReason(one.code, one.rule, one.policies) for one in violations),
         effects=written,
         would=_would(verdict),
         whole=not verdict.uncounted,
@@ -75,10 +75,10 @@ def _would(verdict: Verdict) -> dict[str, WouldBe]:
     return {policy: one for policy, one in found.items() if does_something(one, base)}
 
 
-def _would_be(would: Would) -> WouldBe:
+def _would_be(would: AuditOutcome) -> WouldBe:
     return WouldBe(frozenset(one.code for one in would.violations), frozenset(effects.of_patch(would.patch)))
 
 
-def does_something(would: WouldBe, base: frozenset[Effect]) -> bool:
+def does_something(would: WouldBe, base: frozenset[EditEffect]) -> bool:
     """Return whether a policy would deny, or write other than what is written without it (``base``)."""
     return bool(would.codes) or (would.effects is None or would.effects != base)

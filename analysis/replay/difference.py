@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from analysis.replay.decision import Decision, Reason, WouldBe
-from analysis.replay.effects import Effect
+from analysis.replay.decision import DenialReason, RecordedDecision, WouldBe
+from analysis.replay.effects import EditEffect
 
 Turn = Literal["newly-denied", "newly-admitted", "other-reasons", "other-edits", "other-would"]
 """A pod that was admitted is denied; one that was denied is admitted; it is denied for other reasons; it is
@@ -34,7 +34,7 @@ class Difference(NamedTuple):
     now: Side
 
 
-def difference(then: Decision, now: Decision) -> Difference | None:
+def difference(then: RecordedDecision, now: RecordedDecision) -> Difference | None:
     """Return how ``now`` differs from ``then``, as far as both are known; None where it does not."""
     if then.denied != now.denied:
         turn: Turn = "newly-denied" if now.denied else "newly-admitted"
@@ -44,17 +44,17 @@ def difference(then: Decision, now: Decision) -> Difference | None:
     return _edits(then, now) or _would(then, now)
 
 
-def _without_fields(decision: Decision) -> Side:
+def _without_fields(decision: RecordedDecision) -> Side:
     """Return a side without what is written: pods that are denied alike are one group, whatever would be written into each."""
     return Side(decision.word, tuple(sorted({reason.code for reason in decision.reasons or ()})))
 
 
-def _accountable(then: Decision, now: Decision) -> tuple[str, ...]:
+def _accountable(then: RecordedDecision, now: RecordedDecision) -> tuple[str, ...]:
     denying = now if now.denied else then
     return _names(policy for reason in denying.reasons or () for policy in reason.policies)
 
 
-def _reasons(then: Decision, now: Decision) -> Difference | None:
+def _reasons(then: RecordedDecision, now: RecordedDecision) -> Difference | None:
     before, after = _by_cause(then.reasons), _by_cause(now.reasons)
     if before is None or after is None or before.keys() == after.keys() or (not then.whole and before.keys() <= after.keys()):
         return None
@@ -63,17 +63,17 @@ def _reasons(then: Decision, now: Decision) -> Difference | None:
     return Difference("other-reasons", policies, _without_fields(then), _without_fields(now))
 
 
-def _by_cause(reasons: Iterable[Reason] | None) -> dict[tuple[str, str], list[Reason]] | None:
+def _by_cause(reasons: Iterable[DenialReason] | None) -> dict[tuple[str, str], list[DenialReason]] | None:
     """Return the reasons by code and rule: who asks, and in which words, is no other decision."""
     if reasons is None:
         return None
-    found: dict[tuple[str, str], list[Reason]] = {}
+    found: dict[tuple[str, str], list[DenialReason]] = {}
     for reason in reasons:
         found.setdefault((reason.code, reason.rule), []).append(reason)
     return found
 
 
-def _edits(then: Decision, now: Decision) -> Difference | None:
+def _edits(then: RecordedDecision, now: RecordedDecision) -> Difference | None:
     if then.effects is None or now.effects is None or then.effects.keys() == now.effects.keys():
         return None
     lost = {effect: then.effects[effect] for effect in then.effects.keys() - now.effects.keys()}
@@ -82,7 +82,7 @@ def _edits(then: Decision, now: Decision) -> Difference | None:
     return Difference("other-edits", policies, Side(then.word, (), _fields(lost)), Side(now.word, (), _fields(gained)))
 
 
-def _would(then: Decision, now: Decision) -> Difference | None:
+def _would(then: RecordedDecision, now: RecordedDecision) -> Difference | None:
     if then.would is None or now.would is None:
         return None
     names = then.would.keys() | now.would.keys()
@@ -106,7 +106,7 @@ def _differs(then: WouldBe | None, now: WouldBe | None) -> bool:
 
 def _would_side(would: Mapping[str, WouldBe], other: Mapping[str, WouldBe], changed: Iterable[str]) -> Side:
     codes: set[str] = set()
-    written: set[Effect] = set()
+    written: set[EditEffect] = set()
     for name in changed:
         if (one := would.get(name)) is not None:
             codes |= one.codes
@@ -115,7 +115,7 @@ def _would_side(would: Mapping[str, WouldBe], other: Mapping[str, WouldBe], chan
     return Side("would deny" if codes else "would change" if there else "nothing", tuple(sorted(codes)), _fields(written))
 
 
-def _fields(effects: Iterable[Effect]) -> tuple[str, ...]:
+def _fields(effects: Iterable[EditEffect]) -> tuple[str, ...]:
     return tuple(sorted({effect.field for effect in effects}))
 
 

@@ -22,7 +22,7 @@ _PLACED = ("containers", "initContainers")
 """Lists in which an index says which item is meant."""
 
 
-class Effect(NamedTuple):
+class EditEffect(NamedTuple):
     """One value that is set, appended or removed."""
 
     path: tuple[str, ...]
@@ -40,18 +40,18 @@ class Effect(NamedTuple):
         return path[1] if len(path) > 1 else path[0]
 
 
-def of_edits(edits: Iterable[Edit]) -> dict[Effect, tuple[str, ...]]:
+def of_edits(edits: Iterable[Edit]) -> dict[EditEffect, tuple[str, ...]]:
     """Return the effects of edits, each with the policies that ask for it."""
-    found: dict[Effect, tuple[str, ...]] = {}
+    found: dict[EditEffect, tuple[str, ...]] = {}
     for edit in edits:
         for effect in _effects(edit.op, edit.path, edit.value):
             found[effect] = tuple(sorted({*found.get(effect, ()), *edit.policies}))
     return found
 
 
-def of_patch(operations: object) -> Counter[Effect]:
+def of_patch(operations: object) -> Counter[EditEffect]:
     """Return the effects of a JSON Patch as it was recorded; what is no operation has none."""
-    found: Counter[Effect] = Counter()
+    found: Counter[EditEffect] = Counter()
     for operation in operations if isinstance(operations, list | tuple) else ():
         match operation:
             case {"op": ("add" | "replace" | "remove") as op, "path": str(pointer)}:
@@ -72,7 +72,7 @@ def policies_by_path(operations: object) -> dict[tuple[str, ...], tuple[str, ...
     return found
 
 
-def writers(effect: Effect, by_path: Mapping[tuple[str, ...], tuple[str, ...]]) -> tuple[str, ...]:
+def writers(effect: EditEffect, by_path: Mapping[tuple[str, ...], tuple[str, ...]]) -> tuple[str, ...]:
     """Return the policies that wrote an effect, by its path or the path of what it is a part of."""
     return tuple(sorted({name for path, names in by_path.items() if effect.path[: len(path)] == path for name in names}))
 
@@ -94,11 +94,11 @@ def _entries(text: object) -> list[object]:
     return found if isinstance(found, list) else []
 
 
-def _effects(op: str, path: Path, value: Any) -> Iterator[Effect]:
+def _effects(op: str, path: Path, value: Any) -> Iterator[EditEffect]:
     if path[:3] == ("metadata", "annotations", APPLIED):
         return
     if op == "remove":
-        yield Effect(_path(path), "")
+        yield EditEffect(_path(path), "")
     else:
         yield from _leaves(_path(path), value)
 
@@ -110,7 +110,7 @@ def _path(path: Path) -> tuple[str, ...]:
     )
 
 
-def _leaves(path: tuple[str, ...], value: Any) -> Iterator[Effect]:
+def _leaves(path: tuple[str, ...], value: Any) -> Iterator[EditEffect]:
     """Yield what is set below a path. It does not recurse: a recorded value may be nested as deep as JSON may be."""
     todo: list[tuple[tuple[str, ...], Any]] = [(path, value)]
     while todo:
@@ -122,7 +122,7 @@ def _leaves(path: tuple[str, ...], value: Any) -> Iterator[Effect]:
             placed = path[-1] in _PLACED
             todo += [((*path, str(at) if placed else ITEM), one) for at, one in enumerate(value)]
         else:
-            yield Effect(path, _text(value))
+            yield EditEffect(path, _text(value))
 
 
 def _text(value: Any) -> str:

@@ -13,7 +13,7 @@ import orjson
 
 from analysis.admission_preview import Judgement
 from analysis.replay import recorded
-from analysis.replay.decision import Decision
+from analysis.replay.decision import RecordedDecision
 from analysis.reviews import audit_annotations
 from policies.pods.view import Raw
 from policies.values.untyped import map_at, text_of
@@ -54,7 +54,7 @@ class Then(NamedTuple):
         would = audit_annotations.audit_annotations(judged.mutate).get(audit_annotations.WOULD)
         return self.would == (() if would is None else (would,))
 
-    def decision(self) -> Decision:
+    def decision(self) -> RecordedDecision:
         """Return it as data; what cannot be read of it says nothing."""
         denied = None if self.denied is None else [one for text in self.denied for one in _list(text)]
         would = [one for text in self.would for one in _list(text)]

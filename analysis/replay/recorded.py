@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.replay import effects
-from analysis.replay.decision import Decision, Reason, WouldBe, does_something
+from analysis.replay.decision import DenialReason, RecordedDecision, WouldBe, does_something
 from policies.values.untyped import maps_in, text_of
 
 LEFT_OUT = "left"
@@ -20,7 +20,7 @@ def decision(
     would: Sequence[object] = (),
     denied: Sequence[object] | None = None,
     evidence: bool = True,
-) -> Decision:
+) -> RecordedDecision:
     """Return the decision of a record.
 
     ``patches``: the operations of each call, in order; None if they are not recorded. ``would`` and ``denied``: the
@@ -31,7 +31,7 @@ def decision(
     by_path = effects.policies_by_path(operations)
     written = effects.of_patch(operations)
     left = any(LEFT_OUT in one for one in (*maps_in(list(would)), *maps_in(list(denied or ()))))
-    return Decision(
+    return RecordedDecision(
         denied=denied is not None,
         reasons=_reasons(denied) if evidence else None,
         effects=None if patches is None else {effect: effects.writers(effect, by_path) for effect in written},
@@ -41,12 +41,12 @@ def decision(
     )
 
 
-def _reasons(denied: Iterable[object] | None) -> tuple[Reason, ...]:
+def _reasons(denied: Iterable[object] | None) -> tuple[DenialReason, ...]:
     records = [one for one in maps_in(list(denied or ())) if LEFT_OUT not in one]
-    return tuple(Reason(text_of(one.get("code")), text_of(one.get("rule")), _texts(one.get("policies"))) for one in records)
+    return tuple(DenialReason(text_of(one.get("code")), text_of(one.get("rule")), _texts(one.get("policies"))) for one in records)
 
 
-def _would(would: Iterable[object], base: frozenset[effects.Effect]) -> dict[str, WouldBe]:
+def _would(would: Iterable[object], base: frozenset[effects.EditEffect]) -> dict[str, WouldBe]:
     found = {text_of(one.get("policy")): _would_be(one) for one in maps_in(list(would)) if LEFT_OUT not in one}
     return {policy: one for policy, one in found.items() if does_something(one, base)}
 

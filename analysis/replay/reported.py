@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from analysis.audit.ledger import AuditedPod
+from analysis.audit.outcomes import AuditResult as Audited
 from analysis.audit.outcomes import Finding
-from analysis.audit.outcomes import Outcome as Audited
 from analysis.audit.stored_report import stored_report
 from analysis.replay import effects
 from analysis.replay.difference import TURNS, Difference, Side, Turn
-from analysis.replay.effects import Effect
+from analysis.replay.effects import EditEffect
 from analysis.replay.stakes import Stake
-from analysis.replay.tally import Outcome
+from analysis.replay.tally import ReplayOutcome
 
 NEW: dict[Finding, Turn] = {
     "no-longer-fits": "newly-denied",
@@ -38,7 +38,7 @@ Owner = tuple[str, str, str]
 """Namespace, kind and name of a workload; the kind of pods that nobody owns is Namespace."""
 
 
-class Found(NamedTuple):
+class ReportedFinding(NamedTuple):
     """One finding, without the pods that have it."""
 
     finding: Finding
@@ -50,7 +50,7 @@ class Found(NamedTuple):
 class Reported:
     """The findings on one workload then. ``effects`` None: the report has no patch for want of room."""
 
-    found: dict[Found, frozenset[Effect] | None] = field(default_factory=dict)
+    found: dict[ReportedFinding, frozenset[EditEffect] | None] = field(default_factory=dict)
     whole: bool = True
     """False if the report left findings out."""
 
@@ -62,11 +62,11 @@ def read(reports: Iterable[Mapping[str, Any]]) -> dict[Owner, Reported]:
         own = workloads.setdefault((report.namespace, report.kind, report.name), Reported())
         own.whole = own.whole and not report.left_out
         for one in report.results:
-            own.found[Found(one.finding, one.policies, one.codes)] = _effects(one.patch, one.patch_left_out)
+            own.found[ReportedFinding(one.finding, one.policies, one.codes)] = _effects(one.patch, one.patch_left_out)
     return workloads
 
 
-def outcomes(pods: Iterable[AuditedPod], reported: Mapping[Owner, Reported]) -> Iterator[tuple[AuditedPod, Outcome]]:
+def outcomes(pods: Iterable[AuditedPod], reported: Mapping[Owner, Reported]) -> Iterator[tuple[AuditedPod, ReplayOutcome]]:
     """Yield every pod with what is found otherwise of it. A workload without a report had no findings."""
     by_owner: dict[Owner, list[AuditedPod]] = {}
     for pod in pods:
@@ -84,16 +84,18 @@ def outcomes(pods: Iterable[AuditedPod], reported: Mapping[Owner, Reported]) -> 
             workload = ("Pod", "") if owner[1] == "Namespace" else owner[1:]
             word = next((_WORDS[one.finding] for one in pod.outcomes if one.mode == "Enforce"), "admitted")
             stake = Stake(pod.gpus, pod.usd)
-            yield pod, Outcome(owner[0], workload, word, pod.matched, compared=True, difference=differs, stake=stake)
+            yield pod, ReplayOutcome(owner[0], workload, word, pod.matched, compared=True, difference=differs, stake=stake)
 
 
-def _difference(new: list[Found], gone: list[Found], then: Reported, now: Mapping[Found, frozenset[Effect] | None]) -> Difference:
+def _difference(
+    new: list[ReportedFinding], gone: list[ReportedFinding], then: Reported, now: Mapping[ReportedFinding, frozenset[EditEffect] | None]
+) -> Difference:
     turn = min((*(NEW[one.finding] for one in new), *(GONE[one.finding] for one in gone)), key=TURNS.index)
     policies = tuple(sorted({policy for one in (*new, *gone) for policy in one.policies}))
     return Difference(turn, policies, _side(gone, then.found), _side(new, now))
 
 
-def _side(found: list[Found], did: Mapping[Found, frozenset[Effect] | None]) -> Side:
+def _side(found: list[ReportedFinding], did: Mapping[ReportedFinding, frozenset[EditEffect] | None]) -> Side:
     if not found:
         return Side("nothing")
     codes = {code for one in found for code in one.codes}
@@ -101,15 +103,15 @@ def _side(found: list[Found], did: Mapping[Found, frozenset[Effect] | None]) -> 
     return Side(_WORDS[found[0].finding], tuple(sorted(codes)), tuple(sorted(fields)))
 
 
-def _of(one: Audited) -> Found:
-    return Found(one.finding, one.policies, one.codes)
+def _of(one: Audited) -> ReportedFinding:
+    return ReportedFinding(one.finding, one.policies, one.codes)
 
 
-def _differs(then: frozenset[Effect] | None, now: frozenset[Effect] | None) -> bool:
+def _differs(then: frozenset[EditEffect] | None, now: frozenset[EditEffect] | None) -> bool:
     return then is not None and now is not None and then != now
 
 
-def _effects(patch: str, left_out: bool) -> frozenset[Effect] | None:
+def _effects(patch: str, left_out: bool) -> frozenset[EditEffect] | None:
     if left_out:
         return None
     try:

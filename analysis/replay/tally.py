@@ -14,7 +14,7 @@ MOST_LINES = 10_000
 counted all the same."""
 
 
-class Outcome(NamedTuple):
+class ReplayOutcome(NamedTuple):
     """What became of one pod, without what is its own: the pods of a Job have the same, and are counted."""
 
     namespace: str
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
     """Of a pod that is decided otherwise."""
 
 
-class Group(NamedTuple):
+class ChangedGroup(NamedTuple):
     """Pods of one workload that are decided otherwise in the same way."""
 
     namespace: str
@@ -42,7 +42,7 @@ class Group(NamedTuple):
 
 
 @dataclass(slots=True)
-class Line:
+class GroupLine:
     """The pods of one group, of one namespace, or to which one policy applies."""
 
     pods: int = 0
@@ -53,7 +53,7 @@ class Line:
     usd: float | None = None
     """What these cost an hour at the least; None if no price is known."""
 
-    def add(self, outcome: Outcome, pods: int) -> None:
+    def add(self, outcome: ReplayOutcome, pods: int) -> None:
         """Count pods with this outcome."""
         self.pods += pods
         if outcome.difference is None:
@@ -70,21 +70,21 @@ class Line:
 
 
 @dataclass(slots=True)
-class Tally:
+class ReplayTally:
     """Counted so far."""
 
-    all: Line = field(default_factory=Line)
+    all: GroupLine = field(default_factory=GroupLine)
     words: Counter[str] = field(default_factory=Counter)
     """What is decided now -> pods."""
     compared: int = 0
     away: int = 0
-    policies: dict[str, Line] = field(default_factory=dict)
-    namespaces: dict[str, Line] = field(default_factory=dict)
-    groups: dict[Group, Line] = field(default_factory=dict)
+    policies: dict[str, GroupLine] = field(default_factory=dict)
+    namespaces: dict[str, GroupLine] = field(default_factory=dict)
+    groups: dict[ChangedGroup, GroupLine] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)
     """Pods of lines that are not listed, by the kind of line."""
 
-    def add(self, outcome: Outcome, pods: int) -> None:
+    def add(self, outcome: ReplayOutcome, pods: int) -> None:
         """Count pods with the same outcome."""
         self.all.add(outcome, pods)
         self.words[outcome.word] += pods
@@ -96,13 +96,13 @@ class Tally:
             mine = outcome if policy in due else outcome._replace(difference=None)
             self._put(self.policies, "policies", policy, mine, pods)
         if outcome.difference is not None:
-            self._put(self.groups, "groups", Group(outcome.namespace, outcome.workload, outcome.difference), outcome, pods)
+            self._put(self.groups, "groups", ChangedGroup(outcome.namespace, outcome.workload, outcome.difference), outcome, pods)
 
-    def _put(self, lines: dict, name: str, key: object, outcome: Outcome, pods: int) -> None:  # type: ignore[type-arg]
+    def _put(self, lines: dict, name: str, key: object, outcome: ReplayOutcome, pods: int) -> None:  # type: ignore[type-arg]
         line = lines.get(key)
         if line is None:
             if len(lines) >= MOST_LINES:
                 self.left[name] += pods
                 return
-            line = lines[key] = Line()
+            line = lines[key] = GroupLine()
         line.add(outcome, pods)

@@ -12,7 +12,7 @@ from typing import Any
 
 from policies.messages import TABLE
 from policies.pods.view import mapping_at
-from policies.verdict import Remark, Verdict, Violation, Would
+from policies.verdict import AuditOutcome, Remark, Verdict, Violation
 
 
 def warned(remarks: Sequence[Remark], violations: Sequence[Violation], pod: Mapping[str, Any]) -> Iterator[Remark]:
@@ -55,6 +55,6 @@ def for_author(verdict: Verdict, made: Mapping[str, Any]) -> Iterator[tuple[str,
         yield from ((v.code, f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}") for v in would.violations)
 
 
-def would_be(would: Would) -> str:
+def would_be(would: AuditOutcome) -> str:
     """Return the words for what a policy in Warn would do with the object."""
     return f"would be denied if {would.policy} were in Enforce"

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from documents.printable import cut
-from policies.verdict import Remark, Verdict, Violation, Would
+from policies.verdict import AuditOutcome, Remark, Verdict, Violation
 
 MOST_BYTES = 32 * 2**10
 """The most bytes of one annotation. Sixteen audited policies with a patch of 1 KiB each fit twice; the API
@@ -34,7 +34,7 @@ def would_records(verdict: Verdict) -> list[dict[str, Any]]:
     return records
 
 
-def _would(would: Would, *, with_patch: bool) -> dict[str, Any]:
+def _would(would: AuditOutcome, *, with_patch: bool) -> dict[str, Any]:
     patch: dict[str, Any] = {"patch": would.patch} if with_patch else {"operations": len(would.patch)}
     return {
         "policy": would.policy,

@@ -159,7 +159,7 @@ def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, se
         yield _notice("part", where=path_text(error.path), message=error.message)
     pod = alone_in_kueue(made.pod, facts.snapshot.queues)
     request = Request(namespace=asked.namespace, user=made.user, pod=pod, dry_run=asked.dry_run)
-    about = _Template(path_text(made.template), made.parts, several)
+    about = _TemplateWording(path_text(made.template), made.parts, several)
     yield from _of_pod(about, admission_preview.judge(request, facts), pod)
 
 
@@ -170,7 +170,7 @@ def _asks(made: Templated | InputError, asked: Advised, facts: Facts) -> bool:
     return admission_preview.judge(Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run), facts).judged
 
 
-def _of_pod(about: _Template, judged: Judgement, pod: dict[str, Any]) -> Iterator[Advice]:
+def _of_pod(about: _TemplateWording, judged: Judgement, pod: dict[str, Any]) -> Iterator[Advice]:
     """Yield the advice in the order of the answer for a pod, after the denials."""
     yield from (Advice(violation.code, about.denied(violation)) for violation in judged.violations)
     yield from (Advice(remark.code, about.remark(remark)) for remark in warnings.warned(judged.remarks, judged.violations, pod))
@@ -180,7 +180,7 @@ def _of_pod(about: _Template, judged: Judgement, pod: dict[str, Any]) -> Iterato
 
 
 @dataclass(frozen=True, slots=True)
-class _Template:
+class _TemplateWording:
     """Sentences about pods of one template, in the terms of those who edit the template.
 
     Rules name paths of the pod. These are prefixed with the template's path, or, where that makes a warning

@@ -20,9 +20,9 @@ from policies.values.untyped import map_at
 from policies.verdict import Remark, Verdict
 from policies.workloads.pods import describing
 from policies.workloads.queues import queue_verdict, queued
-from policies.workloads.queues.queued import MOST_TEMPLATES, Made, TooLarge
+from policies.workloads.queues.queued import MOST_TEMPLATES, QueuedWorkload, WorkloadTooLarge
 
-_UNREAD = (InputError, PodError, TooLarge)
+_UNREAD = (InputError, PodError, WorkloadTooLarge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def judged(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
     return replace(verdict, remarks=(*verdict.remarks, *remarks), judged=True)
 
 
-def _queued(one: WorkloadReview, made: Made, facts: Facts) -> Verdict:
+def _queued(one: WorkloadReview, made: QueuedWorkload, facts: Facts) -> Verdict:
     """Return the verdict of policies on its queue. Raises Unreadable."""
     if not queue_verdict.speaks(facts, "validate"):
         return Verdict(judged=False)
@@ -75,14 +75,14 @@ def _queued(one: WorkloadReview, made: Made, facts: Facts) -> Verdict:
         raise _unreadable(error) from None
 
 
-def _waiting(one: WorkloadReview, made: Made, facts: Facts) -> tuple[Remark, ...]:
+def _waiting(one: WorkloadReview, made: QueuedWorkload, facts: Facts) -> tuple[Remark, ...]:
     """Return why a workload that is made, or moved to another queue of Kueue's, waits for ever."""
     queue, before = (map_at(value, "metadata", "labels").get(QUEUE_NAME) for value in (made.value, one.old))
     moved = one.asked.operation == "CREATE" or (one.old is not None and queue != before)
     return places.remarks(made.value, made.owner, facts, AROUND) if moved else ()
 
 
-def _before(one: WorkloadReview, made: Made, facts: Facts) -> Made | None:
+def _before(one: WorkloadReview, made: QueuedWorkload, facts: Facts) -> QueuedWorkload | None:
     """Return the workload before an update; None if that can't be read."""
     before = made.of(one.old) if one.old is not None else None
     try:
@@ -107,11 +107,11 @@ def labelled(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
         return Verdict(judged=False)
 
 
-def _made(asked: Advised, workload: Raw, snapshot: Snapshot) -> Made | None:
+def _made(asked: Advised, workload: Raw, snapshot: Snapshot) -> QueuedWorkload | None:
     """Return the workload; None for a kind that describes no pods."""
     catalog = snapshot.catalog
     owner = describing(catalog, asked.api_version, asked.kind, name=asked.name, namespace=asked.namespace)
-    return Made(user=asked.user, value=workload, catalog=catalog, owner=owner, around=AROUND) if owner is not None else None
+    return QueuedWorkload(user=asked.user, value=workload, catalog=catalog, owner=owner, around=AROUND) if owner is not None else None
 
 
 def _unreadable(error: Exception) -> Unreadable:

@@ -47,7 +47,7 @@ class Obstacle(NamedTuple):
     have: int
 
 
-class Reason(NamedTuple):
+class PlaceReason(NamedTuple):
     """Why a pod is not on some places that have what it asks for."""
 
     places: tuple[str, ...]
@@ -57,12 +57,12 @@ class Reason(NamedTuple):
     """None: nothing that is judged is in the way."""
 
 
-Value = str | int | tuple[str, ...] | tuple[Reason, ...]
+Value = str | int | tuple[str, ...] | tuple[PlaceReason, ...]
 MOST_NAMED = 5
 """Pods or nodes that a finding names: one is enough to look at."""
 
 
-class Where(NamedTuple):
+class FindingSubject(NamedTuple):
     """The object that a finding is about: a workload, a group of nodes, a NodePool, a node class, a name."""
 
     kind: str
@@ -75,7 +75,7 @@ class Finding:
     """One finding. Pods of a workload, or nodes of a group, that are alike are one."""
 
     kind: Kind
-    where: Where
+    where: FindingSubject
     values: Mapping[str, Value] = field(default_factory=dict)
     """What the sentence needs; the keys depend on the kind (``analysis.scan.wording``)."""
     pods: int = 0
@@ -109,7 +109,7 @@ class Hit(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Group:
+class _FindingGroup:
     pods: int = 0
     gpus: int = 0
     usd: float | None = None
@@ -131,15 +131,15 @@ class _Group:
 
 def grouped(hits: Iterable[Hit]) -> Iterable[Finding]:
     """Return a finding for each kind, workload and set of values, with the pods counted."""
-    groups: dict[tuple[Kind, Where, tuple[tuple[str, Value], ...]], _Group] = {}
+    groups: dict[tuple[Kind, FindingSubject, tuple[tuple[str, Value], ...]], _FindingGroup] = {}
     for hit in hits:
         workload = hit.pod.workload
         # Pods that nobody owns stand for themselves as long as they differ; those that are alike are one group.
-        where = Where(workload.kind, workload.namespace, workload.name)
-        groups.setdefault((hit.kind, where, hit.values), _Group()).add(hit)
+        where = FindingSubject(workload.kind, workload.namespace, workload.name)
+        groups.setdefault((hit.kind, where, hit.values), _FindingGroup()).add(hit)
     for (kind, where, values), group in groups.items():
         if where.kind == "Namespace":
-            where = Where("Pod", where.namespace, group.names[0] if group.pods == 1 else "")
+            where = FindingSubject("Pod", where.namespace, group.names[0] if group.pods == 1 else "")
         yield Finding(
             kind=kind,
             where=where,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from analysis.scan.finding import Obstacle, Reason, Value
+from analysis.scan.finding import Obstacle, PlaceReason, Value
 
 MOST_REASONS = 3
 """Reasons that a sentence has; JSON has all."""
@@ -29,7 +29,7 @@ _UNJUDGED: Mapping[str, str] = {
 
 def text(values: Mapping[str, Value]) -> str:
     """Return all reasons as a part of a sentence."""
-    reasons = [one for one in values.get("reasons", ()) if isinstance(one, Reason)]  # type: ignore[union-attr]
+    reasons = [one for one in values.get("reasons", ()) if isinstance(one, PlaceReason)]  # type: ignore[union-attr]
     shown = [reason(one) for one in reasons[:MOST_REASONS]]
     if len(reasons) > MOST_REASONS:
         shown.append(f"and {len(reasons) - MOST_REASONS} more")
@@ -39,7 +39,7 @@ def text(values: Mapping[str, Value]) -> str:
     return "; ".join(shown) or "no node and no NodePool found"
 
 
-def reason(one: Reason) -> str:
+def reason(one: PlaceReason) -> str:
     """Return one reason: ``NodePool gpu (4 nodes): taint team=ml:NoSchedule is not tolerated``."""
     shown = ", ".join(one.places[:MOST_PLACES]) + (f" and {len(one.places) - MOST_PLACES} more" if len(one.places) > MOST_PLACES else "")
     nodes = f" ({one.nodes} node{'' if one.nodes == 1 else 's'})" if one.nodes else ""

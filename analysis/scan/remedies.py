@@ -19,7 +19,7 @@ _MOST = 16 * 2**20
 """Bytes of what is remembered: pods that are alike are judged once, and workloads come one after another."""
 
 
-class Remedy(NamedTuple):
+class PolicyRemedy(NamedTuple):
     """What the policies make of one pod."""
 
     pod: Raw
@@ -40,9 +40,9 @@ class Remedies:
     def __init__(self, snapshot: Snapshot, apply: Applier) -> None:
         self._snapshot = snapshot
         self._apply = apply
-        self._cache: LruCache[Remedy] = LruCache(_MOST)
+        self._cache: LruCache[PolicyRemedy] = LruCache(_MOST)
 
-    def of(self, stored: StoredPod) -> Remedy:
+    def of(self, stored: StoredPod) -> PolicyRemedy:
         """Return what they make of a pod, as though it were created now."""
         key = stored.namespace, stored.shared, stored.labels, stored.owner and stored.owner[:2]
         found = self._cache.get(key)
@@ -56,13 +56,13 @@ class Remedies:
         patch = self.of(stored).patch
         return self._apply(whole, patch) if patch else whole
 
-    def _judged(self, stored: StoredPod) -> Remedy:
+    def _judged(self, stored: StoredPod) -> PolicyRemedy:
         request = stored.request()
         try:
             verdict = evaluate(request, self._snapshot.facts_for(stored.namespace))
         except PodError:
-            return Remedy(request.pod, request.pod)
+            return PolicyRemedy(request.pod, request.pod)
         if verdict.violations:
-            return Remedy(request.pod, request.pod, denied=verdict.violations, matched=bool(verdict.matched))
+            return PolicyRemedy(request.pod, request.pod, denied=verdict.violations, matched=bool(verdict.matched))
         admitted = self._apply(request.pod, verdict.patch) if verdict.patch else request.pod
-        return Remedy(admitted, request.pod, verdict.patch, verdict.edits, matched=bool(verdict.matched))
+        return PolicyRemedy(admitted, request.pod, verdict.patch, verdict.edits, matched=bool(verdict.matched))

@@ -11,13 +11,13 @@ from analysis.scan.node_price import NodePrices
 from analysis.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
 from analysis.scan.of_pods import notebooks, pending, resource_names, runs
 from analysis.scan.remedies import Remedies
-from analysis.scan.seen import GpuPod, Seen
+from analysis.scan.seen import GpuPod, ScannedCluster
 from analysis.scan.wording import ORDER
 from policies.facts.offered_devices import STACKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class DeviceGroup:
     """The nodes of one group that have devices of one model."""
 
     what: str
@@ -31,7 +31,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mended:
+class LibraryResult:
     """What the shipped library would have made of the pods of which something is found."""
 
     pods: int
@@ -46,18 +46,18 @@ class Mended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ScanReport:
     """The answer of one scan."""
 
     findings: Sequence[Finding]
     """In the order of the kinds, those with most GPUs first."""
-    groups: Sequence[Group]
+    groups: Sequence[DeviceGroup]
     pods: int
     """GPU pods that are there."""
     waiting: int
     usd: float | None
     """What all GPU nodes cost an hour, as far as prices are known."""
-    library: Mended
+    library: LibraryResult
     unread: Mapping[str, str]
     """Kind -> why it could not be read."""
     hits: Sequence[Hit]
@@ -94,13 +94,13 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 """Kind of finding -> the kinds of object that it is made of, besides pods."""
 
 
-def scan(seen: Seen, remedies: Remedies) -> Report:
+def scan(seen: ScannedCluster, remedies: Remedies) -> ScanReport:
     """Return all findings."""
     found = tuple(hits(seen, remedies))
     every = [*grouped(found), *_others(seen)]
     groups = _groups(seen)
     prices = [group.usd for group in groups if group.usd is not None]
-    return Report(
+    return ScanReport(
         findings=sorted(every, key=_rank),
         groups=groups,
         pods=len(seen.pods),
@@ -112,7 +112,7 @@ def scan(seen: Seen, remedies: Remedies) -> Report:
     )
 
 
-def hits(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
+def hits(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
     """Yield what is found of single pods, and whether the policies of ``remedies`` would have mended it."""
     yield from pending.find(seen, remedies)
     yield from resource_names.misspelt(seen)
@@ -120,7 +120,7 @@ def hits(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
     yield from notebooks.find(seen, remedies)
 
 
-def _others(seen: Seen) -> Iterator[Finding]:
+def _others(seen: ScannedCluster) -> Iterator[Finding]:
     yield from gpu_nodes.find(seen)
     yield from node_pools.find(seen)
     yield from pool_values.find(seen)
@@ -133,7 +133,7 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     return ORDER.index(finding.kind), -finding.gpus, -finding.pods, finding.where, sorted(map(str, finding.values.items()))
 
 
-def _groups(seen: Seen) -> list[Group]:
+def _groups(seen: ScannedCluster) -> list[DeviceGroup]:
     held: Counter[str] = Counter()
     for pod in seen.pods:
         if pod.node is not None:
@@ -149,7 +149,7 @@ def _groups(seen: Seen) -> list[Group]:
     for (what, name, model), nodes in sorted(found.items()):
         prices = [usd for _, _, usd in nodes if usd is not None]
         out.append(
-            Group(
+            DeviceGroup(
                 what=what,
                 name=name,
                 model=model,
@@ -162,7 +162,7 @@ def _groups(seen: Seen) -> list[Group]:
     return out
 
 
-def _mended(hits: Sequence[Hit], remedies: Remedies) -> Mended:
+def _mended(hits: Sequence[Hit], remedies: Remedies) -> LibraryResult:
     """Count pods once, whatever is found of them."""
     of_pod: dict[tuple[str, str], list[Hit]] = {}
     for hit in hits:
@@ -170,7 +170,7 @@ def _mended(hits: Sequence[Hit], remedies: Remedies) -> Mended:
             of_pod.setdefault((hit.pod.stored.namespace, hit.pod.stored.name), []).append(hit)
     mended: list[GpuPod] = [found[0].pod for found in of_pod.values() if all(hit.mended for hit in found)]
     prices = [pod.usd for pod in mended if pod.usd is not None]
-    return Mended(
+    return LibraryResult(
         pods=len(of_pod),
         mended=len(mended),
         gpus=sum(pod.gpus for pod in mended),

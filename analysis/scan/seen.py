@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from analysis.audit.assessment import workload_of
 from analysis.audit.stored_pod import StoredPod
-from analysis.audit.workload_report import Workload
+from analysis.audit.workload_report import ReportedWorkload
 from analysis.scan.machines import Machines
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog, Gpu
@@ -84,7 +84,7 @@ class GpuPod:
     stored: StoredPod
     raw: Raw
     """What is judged of it, the labels of its own included; shared by pods that are alike."""
-    workload: Workload
+    workload: ReportedWorkload
     role: Role
     signed: tuple[str, ...]
     """The workloads of the catalog that it is known as: ``PyTorchJob``."""
@@ -100,7 +100,7 @@ class GpuPod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ScannedCluster:
     """A cluster in the terms of the findings."""
 
     cluster: Cluster
@@ -112,7 +112,7 @@ class Seen:
     """Where a pod could run."""
 
 
-def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> Seen:
+def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> ScannedCluster:
     """Return the cluster in the terms of the findings. ``snapshot``: of the cluster's facts, for what pods ask for."""
     catalog, machines = snapshot.catalog, Machines(snapshot.catalog)
     nodes = {}
@@ -122,7 +122,7 @@ def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> Seen:
     places = (*cluster.nodes, *cluster.nodepools, *cluster.device_classes)
     unknown = True if {"Node", "NodePool"} & set(cluster.unread) else None
     fleet = fleet_of(places, catalog=catalog, tables=snapshot.tables, occupants=cluster.occupants, open_ended=unknown)
-    return Seen(cluster=cluster, catalog=catalog, nodes=nodes, pods=tuple(_pods(cluster, snapshot, nodes)), fleet=fleet)
+    return ScannedCluster(cluster=cluster, catalog=catalog, nodes=nodes, pods=tuple(_pods(cluster, snapshot, nodes)), fleet=fleet)
 
 
 def _node(
@@ -158,7 +158,7 @@ def _amounts(amounts: Mapping[Any, Any], catalog: Catalog) -> dict[str, int]:
     return found
 
 
-class _Asked(NamedTuple):
+class _PodRequests(NamedTuple):
     """What pods that are alike ask for."""
 
     raw: Raw
@@ -170,7 +170,7 @@ class _Asked(NamedTuple):
 
 def _pods(cluster: Cluster, snapshot: Snapshot, nodes: Mapping[str, GpuNode]) -> Iterable[GpuPod]:
     """Yield the pods; those that are alike are read once."""
-    known: dict[tuple[str, bytes, tuple[str, str] | None], _Asked | None] = {}
+    known: dict[tuple[str, bytes, tuple[str, str] | None], _PodRequests | None] = {}
     for stored in cluster.pods:
         key = stored.namespace, stored.shared, stored.owner and stored.owner[:2]
         if key not in known:
@@ -195,7 +195,7 @@ def _pods(cluster: Cluster, snapshot: Snapshot, nodes: Mapping[str, GpuNode]) ->
         )
 
 
-def _asked(stored: StoredPod, snapshot: Snapshot) -> _Asked | None:
+def _asked(stored: StoredPod, snapshot: Snapshot) -> _PodRequests | None:
     facts = snapshot.facts_for(stored.namespace)
     raw: Raw = json.loads(stored.shared)
     try:
@@ -210,7 +210,7 @@ def _asked(stored: StoredPod, snapshot: Snapshot) -> _Asked | None:
     owner = (group_of(stored.owner.api_version), stored.owner.kind) if stored.owner is not None else ("", "")
     labels = tuple(sorted((key, value) for key, value in pod.labels.items() if key in snapshot.catalog.signatures))
     signed = tuple(workload.name for workload in snapshot.catalog.workloads_signed(owner, labels))
-    return _Asked(raw, held.units.least, held.at_least(snapshot.catalog), names, signed)
+    return _PodRequests(raw, held.units.least, held.at_least(snapshot.catalog), names, signed)
 
 
 def _role(signed: Sequence[str], raw: Raw) -> Role:

@@ -11,7 +11,7 @@ from analysis.scan.finding import Finding, Kind, Value
 from policies.modes.wording import DISCOVER, keep_one
 
 
-class Row(NamedTuple):
+class FindingTexts(NamedTuple):
     """The texts of one kind."""
 
     title: str
@@ -22,138 +22,138 @@ class Row(NamedTuple):
     """Why it matters: one sentence under the heading."""
 
 
-ROWS: Mapping[Kind, Row] = {
-    "pending": Row(
+ROWS: Mapping[Kind, FindingTexts] = {
+    "pending": FindingTexts(
         "Pending GPU pods",
         "{reasons_text}",
         "berth why pod/{pod} -n {namespace}",
         "A pending pod does no work, and its author sees only Pending.",
     ),
-    "never-fits": Row(
+    "never-fits": FindingTexts(
         "Pods that can never be scheduled",
         "{reasons_text}",
         "berth why pod/{pod} -n {namespace}",
         "No node, even when empty, and no NodePool has what these pods request, so they stay pending forever.",
     ),
-    "misspelt-name": Row(
+    "misspelt-name": FindingTexts(
         "Misspelled resource names",
         "requests {name}, which no node has",
         "in the manifest, write {right} instead of {name}",
         "The API server accepts any resource name; the pod stays pending forever.",
     ),
-    "run-on-spot": Row(
+    "run-on-spot": FindingTexts(
         "Long runs on spot capacity",
         "{length_text} on spot nodes of {group_text}",
         "berth scan --suggest DIR writes a policy in Audit that moves runs over 2h to on-demand capacity (default.longRuns)",
         "A spot node can be reclaimed with 15 to 120 seconds' notice. The run then restarts from its last checkpoint.",
     ),
-    "run-unprotected": Row(
+    "run-unprotected": FindingTexts(
         "Unprotected runs",
         "lacks {lacks_text}",
         "set it in the pod template; berth scan --suggest DIR writes a policy in Audit that does (default.protectFor, default.gracePeriod)",
         "Consolidation and scale-down evict pods without protection, and 30 seconds are too short for most checkpoints.",
     ),
-    "notebook-on-large-gpu": Row(
+    "notebook-on-large-gpu": FindingTexts(
         "Notebooks on large GPUs",
         "uses {each} x {model_text}",
         "give notebooks a smaller or shared GPU; berth scan --suggest DIR writes a policy in Audit if the cluster has one",
         "A notebook computes for minutes a day but occupies its GPU all day.",
     ),
-    "nodes-untainted": Row(
+    "nodes-untainted": FindingTexts(
         "GPU nodes without a taint",
         "no taint; {plain_text} without a GPU on them{owners_text}",
         "add the taint nvidia.com/gpu=present:NoSchedule to the node group; first put ClusterGPUPolicy berth-default in Enforce, "
         "so that GPU pods tolerate it",
         "Pods without a GPU use the CPU and memory that GPU pods need, and prevent scale-down of the node.",
     ),
-    "pool-consolidates": Row(
+    "pool-consolidates": FindingTexts(
         "NodePools that consolidate nodes with runs",
         "consolidationPolicy {policy} after {after}, with {runs_text} on its nodes",
         "set spec.disruption.consolidationPolicy: WhenEmpty, or annotate every run with karpenter.sh/do-not-disrupt (default.protectFor)",
         "Karpenter replaces a partly used node with a cheaper node, and evicts pods without karpenter.sh/do-not-disrupt.",
     ),
-    "pool-expires": Row(
+    "pool-expires": FindingTexts(
         "NodePools whose nodes expire",
         "expireAfter {after}, with {runs_text} on its nodes",
         "set spec.template.spec.expireAfter: Never, or longer than the longest run",
         "Expiry ignores karpenter.sh/do-not-disrupt: Karpenter drains the node while pods run there.",
     ),
-    "pool-no-grace": Row(
+    "pool-no-grace": FindingTexts(
         "NodePools without terminationGracePeriod",
         "no terminationGracePeriod, with {runs_text} on its nodes",
         "set spec.template.spec.terminationGracePeriod to the time of the longest checkpoint, for example 1h",
         "A node that expires or is interrupted waits for pods with karpenter.sh/do-not-disrupt without a limit, and costs money meanwhile.",
     ),
-    "pool-short-grace": Row(
+    "pool-short-grace": FindingTexts(
         "NodePools that shorten the grace period of pods",
         "terminationGracePeriod {grace}, but {longer_text} on its nodes have a grace period of up to {longest}s",
         "set spec.template.spec.terminationGracePeriod above {longest}s",
         "When a drain begins, Karpenter deletes pods with a longer grace period early, so that they end in time.",
     ),
-    "pool-no-gpu-limit": Row(
+    "pool-no-gpu-limit": FindingTexts(
         "NodePools without a GPU limit",
         "spec.limits has no accelerator{limits_text}",
         "set spec.limits, for example nvidia.com/gpu: 64",
         "A Job with a typo in its parallelism can start GPU machines up to the cloud quota.",
     ),
-    "pool-untainted": Row(
+    "pool-untainted": FindingTexts(
         "GPU NodePools without a taint",
         "spec.template.spec.taints has no GPU taint",
         "first put ClusterGPUPolicy berth-default in Enforce, then add the taint nvidia.com/gpu=present:NoSchedule to "
         "spec.template.spec.taints",
         "Any pod can be scheduled there, and Karpenter may start a GPU machine for a pod without a GPU.",
     ),
-    "pool-family-without-gpu": Row(
+    "pool-family-without-gpu": FindingTexts(
         "NodePools with machines that report no GPU",
         "{families_text}: EC2 reports no GPU for these machines{all_text}",
         "use families with whole GPUs (g6, g5), or add nvidia.com/gpu with a NodeOverlay",
         "Karpenter does not start these machines for a pod that requests nvidia.com/gpu.",
     ),
-    "pool-unknown-machine": Row(
+    "pool-unknown-machine": FindingTexts(
         "NodePools with unknown machines",
         "requires {unknown} in {key}, but no GPU machine in the catalog matches{nothing_text}",
         "write {nearest} instead of {unknown}; if the machine is newer than the catalog, add it with --catalog FILE",
         "Karpenter accepts any value, and starts no machine for a value that does not exist.",
     ),
-    "node-class-latest-image": Row(
+    "node-class-latest-image": FindingTexts(
         "Node classes that always use the latest image",
         "alias {alias}, used by NodePools {pools_text}, with {runs_text} on their nodes",
         "pin the image (spec.amiSelectorTerms: [{{alias: {alias_family_text}@vYYYYMMDD}}]), and update it when no run is on the nodes",
         "With each image release the nodes drift: Karpenter replaces them during runs, often with another driver version.",
     ),
-    "advertised-twice": Row(
+    "advertised-twice": FindingTexts(
         "GPUs that are advertised twice",
         "{resources_text} {offered} by the device plugin, and {published} devices of {driver} in ResourceSlices",
         "{keep_text}",
         "The device plugin and the DRA driver can give the same GPU to two pods, and one of the pods fails to start.",
     ),
-    "labels-unmaintained": Row(
+    "labels-unmaintained": FindingTexts(
         "Labels without GPU Feature Discovery",
         "{labels_text}, and the GPU Operator runs no GPU Feature Discovery",
         DISCOVER + "; to remove old labels: kubectl label node {pod} nvidia.com/gpu.product- nvidia.com/gpu.family-",
         "Selectors on these labels match old or no nodes. Berth writes no terms on them unless a node has maintained labels.",
     ),
-    "labels-without-devices": Row(
+    "labels-without-devices": FindingTexts(
         "GPU labels on nodes without GPUs",
         "nvidia.com/gpu.count {labels} ({product}), and no nvidia.com resource in the node's capacity{published_text}",
         "check that the device plugin runs there; after a move to DRA, remove the labels: kubectl label node NODE "
         "nvidia.com/gpu.product- nvidia.com/gpu.count-",
         "Selectors on these labels match nodes on which the pod cannot run.",
     ),
-    "labels-disagree": Row(
+    "labels-disagree": FindingTexts(
         "Labels that do not match the node",
         "{label} is {says}; the node: {is}",
         "restart GPU Feature Discovery there: kubectl delete pod -n gpu-operator -l app=gpu-feature-discovery "
         "--field-selector spec.nodeName=NODE",
         "Selectors and policies on these labels place pods on the wrong GPU.",
     ),
-    "mig-not-configured": Row(
+    "mig-not-configured": FindingTexts(
         "MIG that is not configured",
         "nvidia.com/mig.config.state is {state}{config_text}",
         "check the MIG manager's log: kubectl logs -n gpu-operator -l app=nvidia-mig-manager; no pod may use a GPU there meanwhile",
         "The configured slices do not exist, so pods that request them stay pending.",
     ),
-    "unlisted-name": Row(
+    "unlisted-name": FindingTexts(
         "Accelerators that Berth's webhooks do not cover",
         "on {nodes_text}, requested by {pods_text}{classes_text}",
         "add it with berth webhooks --resource-name {name}, or to a --catalog file",

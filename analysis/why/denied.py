@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from analysis import admission_preview
-from analysis.admission.manifests import Manifest, Subject
+from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import Found
+from analysis.fixes.smallest import SearchResult
 from analysis.why import fixes
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
@@ -40,17 +40,17 @@ class Admission:
         return pod, self(pod)[1]
 
 
-class Mended(NamedTuple):
+class DeniedTemplate(NamedTuple):
     """One template that policies deny."""
 
-    subject: Subject
+    subject: ManifestPod
     denials: tuple[Violation, ...]
-    found: Found
+    found: SearchResult
     then: Pod
     """Its pod with the change, as it is admitted; as it is now where there is no change."""
 
 
-def decisive(manifest: Manifest, facts: Facts, fleet: Fleet | None) -> Subject:
+def decisive(manifest: Manifest, facts: Facts, fleet: Fleet | None) -> ManifestPod:
     """Return the template on which it depends whether an object runs: the first that policies deny, or else, of those that ask for
     accelerators, the one with the worst outlook: a launcher finds a place long before its workers. The manifest has one at least."""
     if len(manifest.subjects) == 1:
@@ -65,7 +65,7 @@ def decisive(manifest: Manifest, facts: Facts, fleet: Fleet | None) -> Subject:
     return max(ranked, key=lambda one: one[0])[1]
 
 
-def mended(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: int) -> list[Mended]:
+def mended(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: int) -> list[DeniedTemplate]:
     """Return the templates of an object that policies deny, each with the smallest change. ``most``: changes that are judged."""
     every = []
     for subject in manifest.subjects[:MOST_TEMPLATES]:
@@ -73,12 +73,12 @@ def mended(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: int) -> 
         if denials := admit(admit.request.pod)[1]:
             found = smallest_admitted(admit.request.pod, fleet, facts.snapshot.catalog, admit, most)
             edits = () if found.mend is None else found.mend.edits
-            every.append(Mended(subject, denials, found, admit(changed(admit.request.pod, edits))[0]))
+            every.append(DeniedTemplate(subject, denials, found, admit(changed(admit.request.pod, edits))[0]))
             most = max(most // 2, 1)
     return every
 
 
-def value(manifest: Manifest, every: Sequence[Mended]) -> dict[str, Any]:
+def value(manifest: Manifest, every: Sequence[DeniedTemplate]) -> dict[str, Any]:
     """Return the object with the changes of all its templates."""
     for one in every:
         assert one.found.mend is not None

@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from analysis import admission_preview
-from analysis.admission.manifests import Manifest, Subject
-from analysis.audit.judged import Judged, judge
+from analysis.admission.manifests import Manifest, ManifestPod
+from analysis.audit.judged import AuditedDecision, judge
 from analysis.audit.stored_pod import FINISHED, StoredPod, stored, widest
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import MOST_TRIED, Found, runs, smallest
+from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
 from analysis.why import denied, fixes, queued
 from analysis.why.denied import Admission
-from analysis.why.explanation import Explanation, Remedy, State, Where
+from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import told
 from catalog.prices import Prices
@@ -88,7 +88,7 @@ class Explainer:
         base = Explanation(title=title, namespace=manifest.namespace, state="proposed", file=manifest.document.file, unread=tuple(unread))
         return self._of_subject(base, manifest, subject, facts)
 
-    def _of_subject(self, base: Explanation, manifest: Manifest, subject: Subject, facts: Facts) -> Explanation:
+    def _of_subject(self, base: Explanation, manifest: Manifest, subject: ManifestPod, facts: Facts) -> Explanation:
         judged = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
         if judged.violations:
             base = replace(base, state="denied", denials=judged.violations, policies=judged.mutate.matched)
@@ -108,7 +108,7 @@ class Explainer:
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
         return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unjudged=unjudged)
 
-    def _remedied(self, base: Explanation, manifest: Manifest | None, subject: Subject | Request | None, facts: Facts) -> Explanation:
+    def _remedied(self, base: Explanation, manifest: Manifest | None, subject: ManifestPod | Request | None, facts: Facts) -> Explanation:
         """Search the smallest change, of the manifest that makes the pods, or of the pod."""
         if self._fleet is None or subject is None or base.outlook == "now":
             return base
@@ -134,7 +134,7 @@ class Explainer:
         denials = {violation.key: violation for one in every for violation in one.denials}
         base = replace(base, denials=tuple(denials.values()) or base.denials)
         if not every or any(one.found.mend is None for one in every):
-            return replace(base, remedy=Remedy(found=Found(mend=None)))
+            return replace(base, remedy=Remedy(found=SearchResult(mend=None)))
         first, *others = every
         beside = tuple((one.subject.template, one.found.mend) for one in others if one.found.mend is not None)
         base = replace(base, remedy=Remedy(found=first.found, beside=beside))
@@ -160,7 +160,7 @@ class Explainer:
         return tuple(sorted(prices.items(), key=lambda one: (one[1] is None, one[1] or 0.0, one[0])))
 
 
-def _admitted(base: Explanation, pod: Raw, one: Judged | None) -> Explanation:
+def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Explanation:
     recorded = map_at(pod, "metadata", "annotations").get(APPLIED)
     base = replace(base, wrote=tuple(standing.recorded(recorded)), summary=_summary(recorded))
     if one is None:
@@ -189,7 +189,7 @@ def _of_pod(pod: Raw) -> dict[str, Any]:
     }
 
 
-def _subject(made_of: Manifest | None, pod: Raw | None, facts: Facts, fleet: Fleet | None) -> Subject | None:
+def _subject(made_of: Manifest | None, pod: Raw | None, facts: Facts, fleet: Fleet | None) -> ManifestPod | None:
     """Return the template that a pod is made of: the one with the same containers. Without a pod the one that decides."""
     if made_of is None or not made_of.subjects:
         return None
@@ -209,7 +209,7 @@ def as_written(pod: Raw, as_stored: StoredPod, facts: Facts) -> Request | None:
         return None
 
 
-def _of_group(wanted: Wants, group: NodeGroup, fleet: Fleet) -> Where:
+def _of_group(wanted: Wants, group: NodeGroup, fleet: Fleet) -> PlaceKind:
     each = [blockers(wanted, node, fleet) for node in group.nodes]
     merged: dict[tuple[object, ...], tuple[Any, int]] = {}
     for found in each:
@@ -218,7 +218,7 @@ def _of_group(wanted: Wants, group: NodeGroup, fleet: Fleet) -> Where:
             before, count = merged.get(key, (one, 0))
             merged[key] = (one if one.have > before.have else before, count + 1)
     names = tuple(node.name for node in group.nodes)
-    return Where(
+    return PlaceKind(
         title=_title(group, wanted), names=names, pool=False, blockers=tuple(merged.values()), outlook=min(map(outlook, each), key=_rank)
     )
 
@@ -231,9 +231,9 @@ def _title(group: NodeGroup, wanted: Wants) -> str:
     return ", ".join((*words, *(asked or devices)[:3]))
 
 
-def _of_pool(wanted: Wants, pool: Pool, fleet: Fleet) -> Where:
+def _of_pool(wanted: Wants, pool: Pool, fleet: Fleet) -> PlaceKind:
     found = blockers(wanted, pool, fleet)
-    return Where(title=pool.name, names=(pool.name,), pool=True, blockers=tuple((one, 1) for one in found), outlook=outlook(found))
+    return PlaceKind(title=pool.name, names=(pool.name,), pool=True, blockers=tuple((one, 1) for one in found), outlook=outlook(found))
 
 
 def _rank(one: str) -> int:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from analysis.fixes.smallest import Found, Mend
-from analysis.kueue.waiting import Standing
+from analysis.fixes.smallest import Mend, SearchResult
+from analysis.kueue.waiting import QueuePosition
 from policies.patch.applied import Entry
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Outlook
-from policies.verdict import Edit, Path, Violation, Would
+from policies.verdict import AuditOutcome, Edit, Path, Violation
 
 State = Literal["pending", "denied", "admitted", "waiting", "proposed"]
 """``pending``: a pod without a node. ``denied``: its pods are not created. ``admitted``: a pod on a node, or done.
@@ -32,7 +32,7 @@ class Told(NamedTuple):
 class Queued(NamedTuple):
     """Where it stands in Kueue."""
 
-    standing: Standing
+    standing: QueuePosition
     fact: str
     """What that means, in plain words."""
     next: str
@@ -40,7 +40,7 @@ class Queued(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class PlaceKind:
     """One kind of place: nodes that are alike, or a NodePool."""
 
     title: str
@@ -56,7 +56,7 @@ class Where:
 class Remedy:
     """The smallest change, and what it comes to."""
 
-    found: Found
+    found: SearchResult
     beside: tuple[tuple[Path, Mend], ...] = ()
     """The changes of other templates of the object, with their paths in it."""
     kind: str = ""
@@ -111,7 +111,7 @@ class Explanation:
     queue: Queued | None = None
     """None if it waits in no queue of Kueue's."""
     told: tuple[Told, ...] = ()
-    where: tuple[Where, ...] = ()
+    where: tuple[PlaceKind, ...] = ()
     outlook: Outlook | None = None
     """Of all places; None if places are not known."""
     unjudged: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class Explanation:
     """What is recorded in the pod of what policies wrote."""
     summary: int = 0
     """The number of edits where the record is only a count."""
-    would: tuple[Would, ...] = ()
+    would: tuple[AuditOutcome, ...] = ()
     missing: tuple[Edit, ...] = ()
     """What policies in Enforce would write, and the pod lacks."""
     outgrown: tuple[Violation, ...] = ()

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analysis.admission.manifests import Manifest, Subject
+from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.template_edits import project
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import set_at, value_at
@@ -53,7 +53,7 @@ def pod(value: Mapping[str, Any], edits: Sequence[Edit]) -> Raw:
     return edited
 
 
-def workload(manifest: Manifest, subject: Subject, edits: Sequence[Edit]) -> Raw:
+def workload(manifest: Manifest, subject: ManifestPod, edits: Sequence[Edit]) -> Raw:
     """Return the object that makes the pod, with the edits in its template."""
     if subject.is_template:
         template = project(value_at(manifest.value, subject.template), edits)

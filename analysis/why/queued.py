@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.admission.manifests import Manifest
 from analysis.kueue import places, waiting
-from analysis.kueue.waiting import Standing
+from analysis.kueue.waiting import QueuePosition
 from analysis.why.explanation import Queued
 from analysis.why.surroundings import Surroundings
 from documents.printable import printable
@@ -52,7 +52,7 @@ def of(asked: Surroundings, made_of: Manifest | None, facts: Facts) -> Queued | 
     label = text_of(map_at(value, "metadata", "labels").get(QUEUE_NAME))
     if found is None and (not label or "workloads" in asked.unread):
         return None
-    standing = Standing("unseen", label) if found is None else waiting.standing(found)
+    standing = QueuePosition("unseen", label) if found is None else waiting.standing(found)
     fact, next_ = _words(standing, asked.namespace)
     stuck = standing.state in ("unseen", "pending") or (standing.state == "admitted" and not asked.pods)
     told = _told(value, asked.namespace, facts) if stuck else ""
@@ -66,7 +66,7 @@ def _told(value: Mapping[str, Any], namespace: str, facts: Facts) -> str:
     return next(map(str, places.remarks(value, owner, facts)), "") if owner is not None else ""
 
 
-def _words(one: Standing, namespace: str) -> tuple[str, str]:
+def _words(one: QueuePosition, namespace: str) -> tuple[str, str]:
     """Return what a standing means, and what to type next."""
     types = {
         "namespace": namespace,
@@ -94,7 +94,7 @@ def _words(one: Standing, namespace: str) -> tuple[str, str]:
     return "; ".join(filter(None, (before, fact))), next_.format_map(types)
 
 
-def _flavors(one: Standing, how: str) -> str:
+def _flavors(one: QueuePosition, how: str) -> str:
     return f" {how} flavor {', '.join(one.flavors)}" if one.flavors else ""
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from analysis.why import queued, sentences
-from analysis.why.explanation import Explanation, Remedy, Where
+from analysis.why.explanation import Explanation, PlaceKind, Remedy
 from policies.scheduling.blockers import Blocker
 from policies.verdict import Violation, dotted
 
@@ -55,7 +55,7 @@ def value(found: Explanation) -> dict[str, Any]:
     return {key: one for key, one in every.items() if one not in (None, "", [], {}, 0, False)}
 
 
-def _where(one: Where) -> dict[str, Any]:
+def _where(one: PlaceKind) -> dict[str, Any]:
     reasons = [_blocker(blocker) | {"nodes": count} for blocker, count in one.blockers]
     kind = {"nodePool": one.title} if one.pool else {"kind": one.title, "nodes": list(one.names)}
     return kind | {"outlook": one.outlook, "blockers": reasons}

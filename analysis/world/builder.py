@@ -31,7 +31,7 @@ SLICE = 20
 """Pods that are judged at a time: some ten milliseconds of a cluster with many policies in Audit."""
 
 
-class Builder:
+class WorldBuilder:
     """Makes worlds, one at a time, on any thread. ``recorded``: creations that are judged too; ``pause`` is called between slices of
     work, so that pages are served meanwhile."""
 

@@ -20,7 +20,7 @@ LABELS: Mapping[Finding, str] = {
 
 
 @dataclass(slots=True)
-class Count:
+class PolicyCount:
     """Pods to which a policy applies."""
 
     pods: int = 0
@@ -52,7 +52,7 @@ class Count:
         """Pods that it would deny."""
         return self.findings["would-deny"] + self.findings["no-longer-fits"]
 
-    def join(self, other: Count) -> None:
+    def join(self, other: PolicyCount) -> None:
         """Add the pods of another namespace."""
         self.pods += other.pods
         self.gpus += other.gpus
@@ -73,19 +73,19 @@ _LISTED: tuple[Listed, ...] = ((True, True), (True, False), (False, True), (Fals
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class WorldCounts:
     """All pods, counted once for each world."""
 
-    cells: Mapping[str, Mapping[str, Count]]
+    cells: Mapping[str, Mapping[str, PolicyCount]]
     """Policy -> namespace -> the pods that it is for."""
-    every: Mapping[str, Mapping[Listed, Count]]
+    every: Mapping[str, Mapping[Listed, PolicyCount]]
     """Namespace -> by the policies that may be listed -> its pods, each once, with the findings of those policies."""
 
 
-def counts(pods: Iterable[AuditedPod], policies: Iterable[str]) -> Counts:
+def counts(pods: Iterable[AuditedPod], policies: Iterable[str]) -> WorldCounts:
     """Count the pods by the policies in force."""
-    cells: dict[str, dict[str, Count]] = {id_: {} for id_ in policies}
-    every: dict[str, dict[Listed, Count]] = {}
+    cells: dict[str, dict[str, PolicyCount]] = {id_: {} for id_ in policies}
+    every: dict[str, dict[Listed, PolicyCount]] = {}
     for pod in pods:
         namespace = pod.stored.namespace
         of_pod: dict[str, set[Finding]] = {}
@@ -96,7 +96,7 @@ def counts(pods: Iterable[AuditedPod], policies: Iterable[str]) -> Counts:
                 found[id_.startswith(CLUSTER)].add(outcome.finding)
         for id_ in pod.matched:
             if id_ in cells:
-                cells[id_].setdefault(namespace, Count()).add(pod, of_pod.get(id_, set()))
-        for listed, count in every.setdefault(namespace, {listed: Count() for listed in _LISTED}).items():
+                cells[id_].setdefault(namespace, PolicyCount()).add(pod, of_pod.get(id_, set()))
+        for listed, count in every.setdefault(namespace, {listed: PolicyCount() for listed in _LISTED}).items():
             count.add(pod, (found[True] if listed[0] else set()) | (found[False] if listed[1] else set()))
-    return Counts(cells, every)
+    return WorldCounts(cells, every)

@@ -9,14 +9,14 @@ from typing import Any
 
 from analysis.audit.ledger import Ledger
 from analysis.audit.stored_report import StoredReport
-from analysis.conditions import Finding
-from analysis.scan.report import Report
-from analysis.scan.seen import Seen
-from analysis.world.counts import Counts
+from analysis.conditions import ObjectStatus
+from analysis.scan.report import ScanReport
+from analysis.scan.seen import ScannedCluster
+from analysis.world.counts import WorldCounts
 from analysis.world.happenings import Happening
 from analysis.world.recorded import ByPolicy
 from catalog.prices import Prices
-from policies.state.objects import Change, Entry, Key
+from policies.state.objects import Change, Key, ObjectEntry
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options
 
@@ -34,17 +34,17 @@ class World:
     """The settings of ``snapshot``, for those that the playground makes."""
     objects: Mapping[Key, Change]
     """Berth's own objects and the facts, by key, trimmed: what ``snapshot`` was made of."""
-    entries: Mapping[Key, Entry]
+    entries: Mapping[Key, ObjectEntry]
     """Berth's own objects, with what is wrong with them."""
-    seen: Seen
+    seen: ScannedCluster
     """Nodes, pods with devices, and the places where pods could run."""
     ledger: Ledger
     """What policies say of every pod with devices. It is not changed any more."""
-    counts: Counts
-    report: Report
+    counts: WorldCounts
+    report: ScanReport
     """What `berth scan` finds."""
     prices: Prices
-    findings: Mapping[Key, Finding]
+    findings: Mapping[Key, ObjectStatus]
     """Problems of Berth's own objects, as their statuses say; quotas are not looked at."""
     happenings: Sequence[Happening]
     """The newest first."""

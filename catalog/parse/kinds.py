@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from catalog.parse.reader import Fields, Notes, shown
-from catalog.workload import FIELDS, Base, Between, Devices, Patch, Place, Workload, joined
+from catalog.workload import FIELDS, BaseObject, Between, DescribedPods, DeviceFields, TemplatePatch, Workload, joined
 
 _RESOURCE = re.compile(r"[a-z][a-z0-9]*")
 _VERSION = re.compile(r"(?:[a-z0-9.-]+/)?v[a-z0-9]+")
@@ -65,9 +65,9 @@ def _kind(item: object, path: str, notes: Notes) -> tuple[str, str]:
     return "", ""
 
 
-def _place(entry: Fields) -> Place:
+def _place(entry: Fields) -> DescribedPods:
     base = entry.records("base", _base)
-    return Place(
+    return DescribedPods(
         root=entry.maybe_text("root") or "",
         at=_several(entry, "at"),
         spec=_several(entry, "spec"),
@@ -90,8 +90,8 @@ def _several(entry: Fields, key: str) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else entry.texts(key)
 
 
-def _devices(entry: Fields) -> Devices:
-    return Devices(
+def _devices(entry: Fields) -> DeviceFields:
+    return DeviceFields(
         container=entry.text("container"),
         side=entry.maybe_choice("side", _SIDES) or _SIDES[0],
         amount=entry.maybe_text("amount") or "",
@@ -101,8 +101,8 @@ def _devices(entry: Fields) -> Devices:
     )
 
 
-def _patch(entry: Fields) -> Patch:
-    return Patch(
+def _patch(entry: Fields) -> TemplatePatch:
+    return TemplatePatch(
         at=entry.maybe_text("at") or ".",
         path=entry.text("path"),
         of=entry.maybe_text("of") or "",
@@ -110,8 +110,10 @@ def _patch(entry: Fields) -> Patch:
     )
 
 
-def _base(entry: Fields) -> Base:
-    return Base(kinds=_kinds(entry, "kinds"), name=entry.text("name"), kind=entry.maybe_text("kind") or "", place=entry.whole("place"))
+def _base(entry: Fields) -> BaseObject:
+    return BaseObject(
+        kinds=_kinds(entry, "kinds"), name=entry.text("name"), kind=entry.maybe_text("kind") or "", place=entry.whole("place")
+    )
 
 
 def unreachable(workload: Workload) -> Iterator[str]:
@@ -137,11 +139,11 @@ def unreachable(workload: Workload) -> Iterator[str]:
     yield from (f"{where}: pods[{number}] has no containers" for number, one in enumerate(workload.places) if not _holds(one))
 
 
-def _holds(place: Place) -> bool:
+def _holds(place: DescribedPods) -> bool:
     return bool(place.spec or place.containers or place.init_containers or place.resources or place.devices or place.patches)
 
 
-def paths_of(place: Place) -> Iterator[str]:
+def paths_of(place: DescribedPods) -> Iterator[str]:
     """Yield every path that a place names, from the object's root, those of ``at`` first."""
     starts = [joined(place.root, at) for at in place.at]
     yield from starts

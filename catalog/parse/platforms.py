@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar, get_args
 
 from catalog.parse.reader import Fields, Notes, label_value, meant, record
-from catalog.platforms import Capacity, Expression, Operator, Platform, Possible, Sharing, SharingScheme, Variant
+from catalog.platforms import Capacity, NodeRequirement, Operator, Platform, Possible, Sharing, SharingScheme, Variant
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)
@@ -120,12 +120,12 @@ def _possible(item: object, path: str, notes: Notes) -> Possible:
     return (None,)
 
 
-def _expressions(item: object, path: str, notes: Notes) -> tuple[Expression, ...]:
+def _expressions(item: object, path: str, notes: Notes) -> tuple[NodeRequirement, ...]:
     if isinstance(item, list):
         return tuple(record(each, f"{path}[{place}]", notes, _expression) for place, each in enumerate(item))
     notes.wanted(path, "a list of expressions", item)
     return ()
 
 
-def _expression(entry: Fields) -> Expression:
-    return Expression(key=entry.text("key"), operator=entry.choice("operator", _OPERATORS), values=entry.texts("values"))
+def _expression(entry: Fields) -> NodeRequirement:
+    return NodeRequirement(key=entry.text("key"), operator=entry.choice("operator", _OPERATORS), values=entry.texts("values"))

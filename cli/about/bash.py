@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.about.tree import Command, Typed
+from cli.about.tree import Command, OptionValue
 
 _HEAD = """\
 # bash completion for berth, made by: berth completion bash
@@ -68,13 +68,13 @@ def _command(command: Command) -> Iterator[str]:
     yield '        -*) _berth_words "$options" ;;'
     words = [word for place in command.places for word in place.typed.words]
     kinds = {place.typed.kind for place in command.places}
-    offered = Typed(kind="words", words=tuple(words)) if words else Typed(kind="files" if "files" in kinds else "anything")
+    offered = OptionValue(kind="words", words=tuple(words)) if words else OptionValue(kind="files" if "files" in kinds else "anything")
     yield f"        *) {_offer(offered)} ;;"
     yield "    esac"
     yield "    ;;"
 
 
-def _offer(typed: Typed) -> str:
+def _offer(typed: OptionValue) -> str:
     """Return the command that offers it."""
     match typed.kind:
         case "words":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.about.tree import Command, Option, Typed
+from cli.about.tree import Command, Option, OptionValue
 
 _HEAD = """\
 # fish completion for berth, made by: berth completion fish
@@ -61,7 +61,7 @@ def _option(option: Option) -> str:
     return f"{flags}{value} -d {_quoted(option.help)}"
 
 
-def _offered(typed: Typed) -> str:
+def _offered(typed: OptionValue) -> str:
     match typed.kind:
         case "words":
             return f"-a {_quoted(' '.join(typed.words))}"

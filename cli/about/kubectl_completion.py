@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from cli.about.tree import Command, Kind, Option, Typed, command
+from cli.about.tree import Command, Kind, Option, OptionValue, command
 from cli.main import guarded, named
 
 FILES, NO_SPACE, NOTHING, FOLDERS = 0, 2, 4, 16
@@ -60,7 +60,7 @@ def _in_place(known: Command, current: str) -> tuple[list[_Candidate], int]:
     return [one for some, _ in found for one in some], min((directive for _, directive in found), default=NOTHING)
 
 
-def _of(typed: Typed, begun: str) -> tuple[list[_Candidate], int]:
+def _of(typed: OptionValue, begun: str) -> tuple[list[_Candidate], int]:
     before, comma, last = begun.rpartition(",") if typed.kind == "list" else ("", "", begun)
     return [(f"{before}{comma}{word}", "") for word, _ in _begun(((word, "") for word in typed.words), last)], _DIRECTIVES[typed.kind]
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from cli import VERSION
-from cli.about.tree import Command, Option, Place
+from cli.about.tree import Command, Option, Positional
 
 _ABOUT = (
     "Berth is an admission server for Kubernetes that applies typed GPU policies to pods before the scheduler sees them: it adds "
@@ -72,7 +72,7 @@ def _command(command: Command) -> Iterator[str]:
         yield from (".PP", _text(f"{what}:"), ".PP", ".RS 4", ".nf", _inline(line), ".fi", ".RE")
 
 
-def _usage(place: Place) -> str:
+def _usage(place: Positional) -> str:
     name = f"{place.name} ..." if place.repeated else place.name
     return f"[{name}]" if place.optional else name
 

@@ -19,7 +19,7 @@ _BY_METAVAR: Mapping[str, Kind] = {"FILE": "files", "PATH": "files", "DIR": "fol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Typed:
+class OptionValue:
     """What is typed for an option, or in a place."""
 
     kind: Kind
@@ -32,7 +32,7 @@ class Option:
 
     flags: tuple[str, ...]
     """Short ones first."""
-    typed: Typed | None
+    typed: OptionValue | None
     name: str
     """What stands for its value in help, such as FILE."""
     help: str
@@ -40,11 +40,11 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Positional:
     """A word, or words, that are no options."""
 
     name: str
-    typed: Typed
+    typed: OptionValue
     help: str
     repeated: bool
     optional: bool
@@ -57,7 +57,7 @@ class Command:
     name: str
     summary: str
     options: tuple[Option, ...]
-    places: tuple[Place, ...]
+    places: tuple[Positional, ...]
     parser: Parser
 
 
@@ -85,7 +85,7 @@ def _command(name: str, summary: str, found: Parser) -> Command:
             options.append(Option(flags=flags, typed=typed, name=_name(action), help=help_of(found, action), repeated=repeated))
         else:
             optional, help_ = action.nargs in ("?", "*"), help_of(found, action)
-            places.append(Place(name=_name(action), typed=_typed(action), help=help_, repeated=repeated, optional=optional))
+            places.append(Positional(name=_name(action), typed=_typed(action), help=help_, repeated=repeated, optional=optional))
     return Command(name=name, summary=summary, options=tuple(options), places=tuple(places), parser=found)
 
 
@@ -100,31 +100,31 @@ def help_of(found: argparse.ArgumentParser, action: argparse.Action) -> str:
     return found._get_formatter()._expand_help(action) if action.help else ""
 
 
-def _typed(action: argparse.Action) -> Typed:
+def _typed(action: argparse.Action) -> OptionValue:
     if action.choices is not None:
-        return Typed(kind="words", words=tuple(map(str, action.choices)))
+        return OptionValue(kind="words", words=tuple(map(str, action.choices)))
     if known := _known(str(action.metavar)):
         return known
-    return Typed(kind=_BY_METAVAR.get(str(action.metavar), "anything"))
+    return OptionValue(kind=_BY_METAVAR.get(str(action.metavar), "anything"))
 
 
-def _known(metavar: str) -> Typed | None:
+def _known(metavar: str) -> OptionValue | None:
     """Return the words of an option whose choices are checked later than by its parser, where the catalog is known."""
     from policies.verdict import MODES
     from sources.sources import MIG_STRATEGIES, QUEUES
 
     match metavar:
         case "COMMAND":
-            return Typed(kind="words", words=tuple(SUBCOMMANDS))
+            return OptionValue(kind="words", words=tuple(SUBCOMMANDS))
         case "MODEL":
-            return Typed(kind="words", words=_models())
+            return OptionValue(kind="words", words=_models())
         case "P,...":
-            return Typed(kind="list", words=_platforms())
+            return OptionValue(kind="list", words=_platforms())
         case "Q,...":
-            return Typed(kind="list", words=tuple(QUEUES))
+            return OptionValue(kind="list", words=tuple(QUEUES))
     for words in (MODES, MIG_STRATEGIES):
         if metavar == "|".join(words):
-            return Typed(kind="words", words=tuple(words))
+            return OptionValue(kind="words", words=tuple(words))
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.about.tree import Command, Option, Place, Typed
+from cli.about.tree import Command, Option, OptionValue, Positional
 
 _HEAD = """\
 #compdef berth kubectl-berth
@@ -68,11 +68,11 @@ def _option(option: Option) -> str:
     return f"{_quoted(excluded + many)}{{{','.join(flags)}}}{_quoted(rest)}"
 
 
-def _place(place: Place) -> str:
+def _place(place: Positional) -> str:
     return _quoted(f"{'*' if place.repeated else ''}:{_plain(place.name, ':')}:{_action(place.typed)}")
 
 
-def _action(typed: Typed) -> str:
+def _action(typed: OptionValue) -> str:
     match typed.kind:
         case "words":
             return f"({' '.join(typed.words)})"

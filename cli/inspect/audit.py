@@ -28,7 +28,7 @@ from cli.options import (
 )
 from cli.output import stderr
 from cli.output.audit import answer, html
-from cli.output.audit.answer import Answer
+from cli.output.audit.answer import AuditAnswer
 from cli.terminal import screen
 from cli.terminal.progress import each, reading
 from documents.prices import read_prices
@@ -141,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
     for pod in each("evaluated", "pods", found.pods):
         if (audited := assessment.of(pod)) is not None:
             ledger.put(audited)
-    shown = Answer(ledger=ledger, snapshot=snapshot, exposure=lambda pod: exposure(pod, snapshot, age(pod.created)))
+    shown = AuditAnswer(ledger=ledger, snapshot=snapshot, exposure=lambda pod: exposure(pod, snapshot, age(pod.created)))
     sys.stdout.write(html.text(shown) if args.output == "html" else answer.text(args.output, shown, screen.output()))
     return 0
 

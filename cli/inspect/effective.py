@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.effective.effective import effective
-from analysis.effective.effective_probe import Kind, known_as, workload_named
+from analysis.effective.effective_probe import PodKind, known_as, workload_named
 from catalog import Catalog
 from catalog.nearest import hint
 from cli.options import (
@@ -32,7 +32,7 @@ from cli.terminal import screen
 from documents import yaml_writer
 from documents.printable import json_text
 from policies.document import InputError
-from policies.state.objects import Entry
+from policies.state.objects import ObjectEntry
 from policies.state.snapshot import Snapshot
 from policies.values import duration
 from policies.values.duration import DurationError
@@ -98,7 +98,7 @@ def _seconds(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
     snapshot, namespace, wrong = _of_files(args) if args.policies else _of_cluster(args)
-    kind = Kind(workload=_workload(args.workload, snapshot.catalog), labels=args.pod_labels, gpus=args.gpus, seconds=args.duration)
+    kind = PodKind(workload=_workload(args.workload, snapshot.catalog), labels=args.pod_labels, gpus=args.gpus, seconds=args.duration)
     answer = effective(snapshot.facts_for(namespace), kind)
     if args.output == "table":
         sys.stdout.write(effective_output.table(answer, wrong, screen.output()))
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-_Found = tuple[Snapshot, str, Sequence[Entry]]
+_Found = tuple[Snapshot, str, Sequence[ObjectEntry]]
 """The snapshot, the namespace, and the objects that are not accepted."""
 
 

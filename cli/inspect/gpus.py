@@ -17,7 +17,7 @@ from catalog.nearest import hint
 from cli.output import stderr
 from cli.output.columns import table
 from cli.terminal import screen
-from cli.terminal.screen import PLAIN, Screen
+from cli.terminal.screen import PLAIN, Terminal
 from documents.files import read_catalog
 from documents.printable import printable
 
@@ -64,7 +64,7 @@ def _named(catalog: Catalog, name: str) -> tuple[Gpu, ...]:
     return catalog.models(names.get(name.casefold(), name))
 
 
-def _overview(catalog: Catalog, screen: Screen = PLAIN) -> Iterator[str]:
+def _overview(catalog: Catalog, screen: Terminal = PLAIN) -> Iterator[str]:
     rows = [
         (gpu.model, gpu.family, _gigabytes(gpu.memory_gb), _slices(gpu), *_price(_cheapest(catalog, gpu)))
         for gpu in sorted(catalog.gpus, key=lambda gpu: catalog.vendors.index(gpu.vendor))
@@ -102,7 +102,7 @@ def _price_notes(catalog: Catalog) -> Iterator[str]:
     yield f"Prices are indicative: {printable(where)}." if where else "The catalog does not say where and when its prices are valid."
 
 
-def _detail(catalog: Catalog, gpu: Gpu, screen: Screen = PLAIN) -> Iterator[str]:
+def _detail(catalog: Catalog, gpu: Gpu, screen: Terminal = PLAIN) -> Iterator[str]:
     groups = f" (group {', '.join(gpu.groups)})" if gpu.groups else ""
     memory = f", {gpu.memory_mib} MiB reported by its driver" if gpu.memory_mib else ""
     compute = f", compute capability {gpu.compute_capability}" if gpu.compute_capability else ""
@@ -119,7 +119,7 @@ def _detail(catalog: Catalog, gpu: Gpu, screen: Screen = PLAIN) -> Iterator[str]
         yield from (f"  {line}" for line in lines)
 
 
-def _labels(catalog: Catalog, gpu: Gpu, screen: Screen) -> list[str]:
+def _labels(catalog: Catalog, gpu: Gpu, screen: Terminal) -> list[str]:
     rows = [
         (platform.name, key, " ".join(values)) for platform in catalog.platforms.values() for key, values in _values(catalog, platform, gpu)
     ]
@@ -153,7 +153,7 @@ def _attribute(name: str, gpu: Gpu, machines: Iterable[MachineType]) -> Iterator
         yield own[name] if name in own else machine.attributes.get(name)
 
 
-def _mig(catalog: Catalog, gpu: Gpu, screen: Screen) -> list[str]:
+def _mig(catalog: Catalog, gpu: Gpu, screen: Terminal) -> list[str]:
     if not gpu.mig:
         return ["none"]
     rows = [
@@ -167,7 +167,7 @@ def _resource(catalog: Catalog, profile: MigProfile) -> str:
     return catalog.renamed.get(profile.name, profile.resource)
 
 
-def _machines(catalog: Catalog, gpu: Gpu, screen: Screen) -> list[str]:
+def _machines(catalog: Catalog, gpu: Gpu, screen: Terminal) -> list[str]:
     machines = [machine for machine in catalog.machines if machine.model == gpu.model]
     if not machines:
         return ["none known"]

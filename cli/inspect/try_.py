@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
-from analysis.admission.judge import Outcome, judge
+from analysis.admission.judge import ManifestResult, judge
 from analysis.admission.manifests import read
 from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
 from cli.output import manifests, report, stderr
@@ -131,7 +131,7 @@ class Trial:
                 self._tell(error)
         self.out.document(document, outcomes)
 
-    def _judged(self, item: Document | InputError) -> Outcome:
+    def _judged(self, item: Document | InputError) -> ManifestResult:
         if isinstance(item, InputError):
             raise item
         if (error := next(unfilled(item, self.snapshot), None)) is not None:

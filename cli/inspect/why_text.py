@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from analysis.audit.outcomes import field
 from analysis.why import fixes, queued, sentences
-from analysis.why.explanation import Explanation, Remedy, Told, Where
+from analysis.why.explanation import Explanation, PlaceKind, Remedy, Told
 from cli.output import stderr
 from cli.output.columns import Styled
-from cli.terminal.screen import PLAIN, Screen, Style
+from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import printable
 from policies.verdict import Violation, dotted
 
@@ -24,7 +24,7 @@ WIDEST = 400
 """Characters of what somebody else tells: the scheduler's sentence about ten reasons."""
 
 
-def text(found: Explanation, now: datetime, screen: Screen = PLAIN) -> str:
+def text(found: Explanation, now: datetime, screen: Terminal = PLAIN) -> str:
     """Return what is shown."""
     lines: list[str | Styled] = [*head(found, now), *(queued.lines(found.queue) if found.queue else ()), *_words(found.told, now)]
     match found.state:
@@ -40,7 +40,7 @@ def text(found: Explanation, now: datetime, screen: Screen = PLAIN) -> str:
     return "".join(f"{_shown(line, screen)}\n" for line in lines)
 
 
-def _shown(line: str | Styled, screen: Screen) -> str:
+def _shown(line: str | Styled, screen: Terminal) -> str:
     return printable(line) if isinstance(line, str) else screen.paint(line.style, printable(line.text))
 
 
@@ -211,7 +211,7 @@ def _would(found: Explanation) -> Iterator[str]:
             yield f"{one.policy} ({one.mode}) would change {fields} in Enforce."
 
 
-def where(one: Where) -> str:
+def where(one: PlaceKind) -> str:
     """Return what a place is called."""
     if one.pool:
         return f"NodePool {one.title}"

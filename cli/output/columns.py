@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cli.terminal.screen import PLAIN, Screen, Style
+from cli.terminal.screen import PLAIN, Style, Terminal
 from cli.terminal.widths import padded, width, wrapped
 from documents.printable import printable
 
@@ -22,7 +22,7 @@ class Styled(NamedTuple):
 Row = Sequence[str | Styled]
 
 
-def table(head: Sequence[str], rows: Sequence[Row], screen: Screen = PLAIN) -> list[str]:
+def table(head: Sequence[str], rows: Sequence[Row], screen: Terminal = PLAIN) -> list[str]:
     """Return lines with columns aligned by spaces, the last one ragged; no trailing blanks.
 
     Where they would be longer than the screen is wide, cells are wrapped at their blanks, those of the widest columns first. If that is not
@@ -59,7 +59,7 @@ def _shrunk(natural: Sequence[int], least: Sequence[int], room: int) -> list[int
     return found
 
 
-def _aligned(row: Sequence[Styled], widths: Sequence[int], screen: Screen) -> Iterator[str]:
+def _aligned(row: Sequence[Styled], widths: Sequence[int], screen: Terminal) -> Iterator[str]:
     """Yield the lines of a row."""
     cells = [wrapped(cell.text, size) for cell, size in zip(row, widths, strict=True)]
     for number in range(max(map(len, cells))):
@@ -72,7 +72,7 @@ def _aligned(row: Sequence[Styled], widths: Sequence[int], screen: Screen) -> It
         yield _GAP.join(parts)
 
 
-def _record(head: Sequence[str], row: Sequence[Styled], screen: Screen, room: int) -> Iterator[str]:
+def _record(head: Sequence[str], row: Sequence[Styled], screen: Terminal, room: int) -> Iterator[str]:
     """Yield a row as names and values, as many to a line as fit; those without a value are left out."""
     line, used = "", 0
     for name, cell in zip(head, row, strict=True):

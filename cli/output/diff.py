@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cli.terminal.screen import Screen, Style
+from cli.terminal.screen import Style, Terminal
 from documents.printable import printable
 from documents.yaml_writer import emit, open_list, open_map, scalar
 
@@ -30,7 +30,7 @@ def unified(before: Any, after: Any, label: str, label_after: str = "") -> list[
     return [*heads, *hunks] if hunks else []
 
 
-def coloured(diff: Iterable[str], screen: Screen) -> Iterator[str]:
+def coloured(diff: Iterable[str], screen: Terminal) -> Iterator[str]:
     """Yield the lines of a diff with the colours that git gives them, if the screen has colour."""
     for number, line in enumerate(diff):
         yield screen.paint("strong" if number < HEADER else _STYLES.get(line[:1]), line)

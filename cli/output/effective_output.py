@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.conditions.words import acting_instead
-from analysis.effective.effective import Effective, Layer, Standing
-from analysis.effective.effective_probe import Kind
-from analysis.effective.effective_rows import Row
-from cli.terminal.screen import PLAIN, Screen, Style
+from analysis.effective.effective import Effective, Layer, NamespacePolicy
+from analysis.effective.effective_probe import PodKind
+from analysis.effective.effective_rows import EffectiveRow
+from cli.terminal.screen import PLAIN, Style, Terminal
 from cli.terminal.widths import padded, wrapped
 from cli.terminal.widths import width as columns
 from documents.printable import printable
 from policies.objects.wording import condition, place
-from policies.state.objects import Entry, id_of
+from policies.state.objects import ObjectEntry, id_of
 from policies.values import duration
 
 SECTIONS = ("require", "default", "allow")
@@ -27,7 +27,7 @@ _WIDEST = 120
 """Columns of the widest line: longer ones are hard to follow."""
 
 
-def table(answer: Effective, wrong: Sequence[Entry], screen: Screen = PLAIN) -> str:
+def table(answer: Effective, wrong: Sequence[ObjectEntry], screen: Terminal = PLAIN) -> str:
     """Return sections, each a heading and lines that fit the screen (except for names that are longer)."""
     width = _UNWRAPPED if screen.width is None else min(_WIDEST, screen.width)
     parts = [("scope", _where(answer, width)), ("active policies", _in_force(answer, width))]
@@ -61,12 +61,12 @@ def _in_force(answer: Effective, width: int) -> list[str]:
     return list(_cells([(s.policy.id, _mode(s), reach(s)) for s in standing], width))
 
 
-def _mode(standing: Standing) -> str:
+def _mode(standing: NamespacePolicy) -> str:
     declared = standing.policy.mode
     return standing.mode if standing.mode == declared else f"{standing.mode} (--max-mode caps {declared})"
 
 
-def reach(standing: Standing) -> str:
+def reach(standing: NamespacePolicy) -> str:
     """Return to which pods and namespaces a policy applies."""
     never = "does not match: " if standing.acts == "never" else ""
     only = ", only " if standing.acts == "sometimes" else ", "
@@ -76,7 +76,7 @@ def reach(standing: Standing) -> str:
     return f"{never}{place(standing.policy)}{pods}{excludes}"
 
 
-def _rows(rows: Iterable[Row], width: int, indent: str = "  ", section: bool = False) -> Iterator[str]:
+def _rows(rows: Iterable[EffectiveRow], width: int, indent: str = "  ", section: bool = False) -> Iterator[str]:
     found = list(rows)
     cells = [(f"{row.section}.{row.field}" if section else row.field, row.text, ", ".join(row.by)) for row in found]
     widths = _widths(cells, width - len(indent))
@@ -100,7 +100,7 @@ def _layers(layers: Sequence[Layer], answer: Effective, width: int) -> Iterator[
         yield from _notes([f"would be denied: {violation}" for violation in layer.denied], width, "    ")
 
 
-def _options(kind: Kind, base: Kind) -> Iterator[str]:
+def _options(kind: PodKind, base: PodKind) -> Iterator[str]:
     """Yield the options to add to the command to see this kind alone."""
     if kind.workload != base.workload:
         yield f"--workload {kind.workload}"
@@ -112,7 +112,7 @@ def _options(kind: Kind, base: Kind) -> Iterator[str]:
         yield f"--duration {duration.text(kind.seconds)}"
 
 
-def _wrong(entry: Entry, width: int) -> Iterator[str]:
+def _wrong(entry: ObjectEntry, width: int) -> Iterator[str]:
     yield from _wrapped(f"{id_of(entry.key)}: {acting_instead(entry)}", width, "  ", "    ")
     yield from _notes(entry.understood.errors, width, "    ")
 
@@ -157,7 +157,7 @@ def _wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
 # --- JSON ---
 
 
-def value(answer: Effective, wrong: Sequence[Entry]) -> dict[str, Any]:
+def value(answer: Effective, wrong: Sequence[ObjectEntry]) -> dict[str, Any]:
     """Return the same as a JSON value for programs."""
     return {
         "namespace": answer.namespace,
@@ -174,18 +174,18 @@ def value(answer: Effective, wrong: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def _kind(kind: Kind) -> dict[str, Any]:
+def _kind(kind: PodKind) -> dict[str, Any]:
     labels = None if kind.labels is None else dict(kind.labels)
     return {"workload": kind.workload, "labels": labels, "gpus": kind.gpus, "seconds": kind.seconds}
 
 
-def _standing(one: Standing) -> dict[str, Any]:
+def _standing(one: NamespacePolicy) -> dict[str, Any]:
     policy = one.policy
     named = {"object": policy.id, "mode": one.mode, "declaredMode": policy.mode, "acts": one.acts}
     return {**named, "scope": place(policy), "pods": condition(policy), "excludes": sorted(policy.exclude_users)}
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: EffectiveRow) -> dict[str, Any]:
     return {"field": row.field, "value": row.value, "text": row.text, "setBy": list(row.by), "notes": list(row.notes)}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol, TextIO
 
-from analysis.admission.judge import Judged, Outcome
+from analysis.admission.judge import ManifestResult, PodResult
 from analysis.admission.manifests import REVIEWED
 from analysis.reviews.review import answer
 from cli.output.diff import coloured, unified
@@ -24,7 +24,7 @@ _DOCUMENTS = uuid.UUID("6f2d0a86-8f0f-5be4-9a55-0f4f5b8a3f0e")
 
 
 class Output(Protocol):
-    def document(self, document: Document, outcomes: list[Outcome]) -> None: ...
+    def document(self, document: Document, outcomes: list[ManifestResult]) -> None: ...
 
     def end(self) -> None: ...
 
@@ -32,7 +32,7 @@ class Output(Protocol):
 def output(form: str | None, stream: TextIO) -> Output:
     """Return the output of the requested form; by default a diff on a terminal and YAML otherwise."""
     form = form or ("diff" if is_terminal(stream) else "yaml")
-    forms: dict[str, Callable[[TextIO], Output]] = {"diff": Diff, "yaml": Yaml, "json": Json, "review": Answers}
+    forms: dict[str, Callable[[TextIO], Output]] = {"diff": Diff, "yaml": Yaml, "json": JsonWriter, "review": Answers}
     return forms[form](stream)
 
 
@@ -40,7 +40,7 @@ class Diff:
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.screen = stream, screen.output()
 
-    def document(self, document: Document, outcomes: list[Outcome]) -> None:
+    def document(self, document: Document, outcomes: list[ManifestResult]) -> None:
         for outcome in outcomes:
             manifest = outcome.manifest
             if outcome.after is manifest.value:
@@ -57,7 +57,7 @@ class Yaml:
         self.stream = stream
         self.first = True
 
-    def document(self, document: Document, outcomes: list[Outcome]) -> None:
+    def document(self, document: Document, outcomes: list[ManifestResult]) -> None:
         self.stream.write("" if self.first else "---\n")
         self.stream.write(yaml_writer.text(admitted(document, outcomes)))
         self.first = False
@@ -65,14 +65,14 @@ class Yaml:
     def end(self) -> None: ...
 
 
-class Json:
+class JsonWriter:
     """Writes one object as it is, and several as the items of a List, which kubectl accepts."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.values: list[Any] = []
 
-    def document(self, document: Document, outcomes: list[Outcome]) -> None:
+    def document(self, document: Document, outcomes: list[ManifestResult]) -> None:
         self.values.append(admitted(document, outcomes))
 
     def end(self) -> None:
@@ -92,7 +92,7 @@ class Answers:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
-    def document(self, document: Document, outcomes: list[Outcome]) -> None:
+    def document(self, document: Document, outcomes: list[ManifestResult]) -> None:
         for outcome in outcomes:
             for number, pod in enumerate(outcome.pods):
                 self.stream.write(json_text(_answer(pod, outcome.manifest.document, number), indent=None) + "\n")
@@ -100,13 +100,13 @@ class Answers:
     def end(self) -> None: ...
 
 
-def _answer(pod: Judged, document: Document, number: int) -> dict[str, Any]:
+def _answer(pod: PodResult, document: Document, number: int) -> dict[str, Any]:
     asked = pod.subject.review
     uid = asked.uid or str(uuid.uuid5(_DOCUMENTS, f"{document.file}\n{document.index}\n{document.path}\n{number}"))
     return answer(replace(asked, uid=uid), pod.mutate)
 
 
-def admitted(document: Document, outcomes: list[Outcome]) -> Any:
+def admitted(document: Document, outcomes: list[ManifestResult]) -> Any:
     """Return the document with its objects as admitted; of a review, return the object under review."""
     value = document.value
     for outcome in outcomes:

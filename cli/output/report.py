@@ -7,17 +7,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.admission.judge import Judged, Outcome
+from analysis.admission.judge import ManifestResult, PodResult
 from analysis.reviews import audience as warnings
-from cli.terminal.screen import PLAIN, Screen, Style
+from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import printable
 from policies.document import Document, path_text
 from policies.messages import Place
 from policies.objects.wording import cut
 from policies.pods import unlisted_accelerators
-from policies.verdict import Verdict, Would, dotted
+from policies.verdict import AuditOutcome, Verdict, dotted
 from policies.workloads import parts
-from policies.workloads.held import Held
+from policies.workloads.held import HeldAccelerator
 
 _LAY = "describe its pod templates in a file: --catalog FILE"
 _MOST_FLOW = 400
@@ -33,13 +33,13 @@ def place(document: Document) -> str:
     return f"{document.file}{number}{' ' + inner if inner else ''}"
 
 
-def title(outcome: Outcome) -> str:
+def title(outcome: ManifestResult) -> str:
     """Return a title such as ``Pod "x"``; only the kind for an object without a name."""
     manifest = outcome.manifest
     return f'{manifest.kind} "{manifest.name}"' if manifest.name else manifest.kind
 
 
-def lines(outcome: Outcome, screen: Screen = PLAIN) -> Iterator[str]:
+def lines(outcome: ManifestResult, screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield the decision, then violations, warnings and what policies in Audit or Warn would have done."""
     aside = f"; {outcome.manifest.aside}" if outcome.manifest.aside else ""
     verdict = screen.paint(_style(outcome), printable(decision(outcome)))
@@ -47,13 +47,13 @@ def lines(outcome: Outcome, screen: Screen = PLAIN) -> Iterator[str]:
     yield from map(printable, _reasons(outcome))
 
 
-def _style(outcome: Outcome) -> Style | None:
+def _style(outcome: ManifestResult) -> Style | None:
     if outcome.denied:
         return "bad"
     return "good" if any(pod.judged for pod in outcome.pods) else None
 
 
-def _reasons(outcome: Outcome) -> Iterator[str]:
+def _reasons(outcome: ManifestResult) -> Iterator[str]:
     if outcome.claim is not None:
         yield from (f"  {line}" for line in _of_object(outcome.claim, outcome.manifest.value))
     if outcome.queue is not None:
@@ -64,13 +64,13 @@ def _reasons(outcome: Outcome) -> Iterator[str]:
         yield from (prefix + line for line in _details(pod))
 
 
-def of_platform(outcome: Outcome) -> Iterator[str]:
+def of_platform(outcome: ManifestResult) -> Iterator[str]:
     """Yield a line for each problem that only the platform team can fix; equal for all objects that have the
     problem."""
     yield from map(printable, _of_platform(outcome))
 
 
-def _of_platform(outcome: Outcome) -> Iterator[str]:
+def _of_platform(outcome: ManifestResult) -> Iterator[str]:
     if outcome.queue is not None:
         yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(outcome.queue.remarks, {}))
     said = outcome.claim.remarks if outcome.claim is not None else ()
@@ -83,7 +83,7 @@ def _of_platform(outcome: Outcome) -> Iterator[str]:
     yield from (f"for the platform team: {unlisted_accelerators.unknown(one.name)}" for one in outcome.held if not one.known)
 
 
-def decision(outcome: Outcome) -> str:
+def decision(outcome: ManifestResult) -> str:
     """Return the verdict on an object in a few words: ``admitted with 2 edits``."""
     if outcome.denied:
         return "denied"
@@ -100,7 +100,7 @@ def decision(outcome: Outcome) -> str:
     return f"{admitted}; not checked: it {beside}" if beside else admitted
 
 
-def _why_not(outcome: Outcome) -> str:
+def _why_not(outcome: ManifestResult) -> str:
     manifest = outcome.manifest
     beside = _beside(outcome.unjudged)
     if not beside:
@@ -110,7 +110,7 @@ def _why_not(outcome: Outcome) -> str:
     return f"it {beside}, but {'it creates no pods' if manifest.known else f'its kind is not in the catalog; {_LAY}'}"
 
 
-def _beside(unjudged: tuple[Held, ...]) -> str:
+def _beside(unjudged: tuple[HeldAccelerator, ...]) -> str:
     """Return ``holds nvidia.com/gpu at spec.a["nvidia.com/gpu"]``: each name once, with the first place of
     it."""
     first = {one.name: one for one in reversed(unjudged)}
@@ -122,7 +122,7 @@ def _beside(unjudged: tuple[Held, ...]) -> str:
     return f"names {names}{more}"
 
 
-def _why(outcome: Outcome) -> str:
+def _why(outcome: ManifestResult) -> str:
     created = all(pod.subject.review.operation == "CREATE" for pod in outcome.pods)
     return "; no policy matches" if created and not any(pod.mutate.matched for pod in outcome.pods) else ""
 
@@ -134,7 +134,7 @@ def _of_object(verdict: Verdict, made: Any) -> Iterator[str]:
         yield from _would(would, None)
 
 
-def _details(pod: Judged) -> Iterator[str]:
+def _details(pod: PodResult) -> Iterator[str]:
     yield from (violation.text_at(_place(pod)) for violation in pod.violations)
     raw = pod.subject.review.pod
     yield from (f"warning: {remark.code}: {remark.text_at(_place(pod))}" for remark in warnings.warned(pod.remarks, pod.violations, raw))
@@ -154,7 +154,7 @@ def _flow(value: Any) -> str:
     return cut(json.dumps(value, ensure_ascii=False), _MOST_FLOW)
 
 
-def _place(pod: Judged | None) -> Place:
+def _place(pod: PodResult | None) -> Place:
     """Return how to print paths of the pod: as paths of the manifest if the pod does not stand in it in one
     piece."""
     if pod is None or pod.subject.is_template:
@@ -163,11 +163,11 @@ def _place(pod: Judged | None) -> Place:
     return lambda path: parts.placed(path, known)
 
 
-def _who(would: Would) -> str:
+def _who(would: AuditOutcome) -> str:
     return f"{would.policy} ({would.mode})"
 
 
-def _would(would: Would, pod: Judged | None) -> Iterator[str]:
+def _would(would: AuditOutcome, pod: PodResult | None) -> Iterator[str]:
     yield from (f"{_who(would)} would deny it: {violation.text_at(_place(pod))}" for violation in would.violations)
     for edits, verb, of in ((would.edits, "make", ""), (would.dropped, "prevent", " of other policies")):
         if edits:

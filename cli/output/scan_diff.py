@@ -8,13 +8,13 @@ from typing import Any
 from analysis.scan.finding import Hit
 from analysis.scan.remedies import Remedies
 from cli.output.diff import coloured, unified
-from cli.terminal.screen import PLAIN, Screen
+from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
 from policies.patch.applied import APPLIED
 from policies.pods.view import Raw
 
 
-def text(hits: Sequence[Hit], remedies: Remedies, screen: Screen = PLAIN) -> str:
+def text(hits: Sequence[Hit], remedies: Remedies, screen: Terminal = PLAIN) -> str:
     """Return the diffs; pods of a workload that get the same edits are one, with their number."""
     shown: dict[tuple[str, str], int] = {}
     for hit in _pods(hits):

@@ -7,12 +7,12 @@ from itertools import groupby
 
 from analysis.scan import wording
 from analysis.scan.finding import Finding
-from analysis.scan.report import Report
+from analysis.scan.report import ScanReport
 from cli.output.html_page import heading, page, paragraph, table
 from cli.output.scan_output import HEADS, cells, library, rounded, summary, unseen, where
 
 
-def text(report: Report) -> str:
+def text(report: ScanReport) -> str:
     """Return the page."""
     parts = [heading("GPUs in this cluster"), paragraph(summary(report))]
     if report.groups:

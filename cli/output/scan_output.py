@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import Any
 
 from analysis.scan import wording
-from analysis.scan.finding import Finding, Obstacle, Reason
-from analysis.scan.report import NEEDS, Group, Report
+from analysis.scan.finding import Finding, Obstacle, PlaceReason
+from analysis.scan.report import NEEDS, DeviceGroup, ScanReport
 from cli.output.columns import table
-from cli.terminal.screen import PLAIN, Screen
+from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
 
 MOST_SHOWN = 12
@@ -19,7 +19,7 @@ MOST_SHOWN = 12
 HEADS = ("NODE GROUP", "MODEL", "NODES", "GPUS", "USED", "USD/H")
 
 
-def text(report: Report, screen: Screen = PLAIN) -> str:
+def text(report: ScanReport, screen: Terminal = PLAIN) -> str:
     """Return the report as text."""
     lines = [summary(report), ""]
     if report.groups:
@@ -44,7 +44,7 @@ def _section(kind: Any, found: Sequence[Finding]) -> Iterator[str]:
         yield f"  - and {len(found) - MOST_SHOWN} more; for all, run berth scan -o json"
 
 
-def summary(report: Report) -> str:
+def summary(report: ScanReport) -> str:
     """Return the first line: what there is."""
     devices, held = sum(group.devices for group in report.groups), sum(group.held for group in report.groups)
     nodes = sum(group.nodes for group in report.groups)
@@ -53,7 +53,7 @@ def summary(report: Report) -> str:
     return f"{_count(nodes, 'GPU node')} with {_count(devices, 'device')}, {held} used{cost}; {_count(report.pods, 'GPU pod')}{waits}."
 
 
-def cells(group: Group) -> tuple[str, ...]:
+def cells(group: DeviceGroup) -> tuple[str, ...]:
     """Return the row of a group of nodes."""
     usd = "" if group.usd is None else f"{group.usd:.2f}"
     return f"{group.what} {group.name}", group.model or "?", str(group.nodes), str(group.devices), str(group.held), usd
@@ -76,7 +76,7 @@ def counted(finding: Finding) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def library(report: Report) -> Iterator[str]:
+def library(report: ScanReport) -> Iterator[str]:
     """Yield what the shipped library would have made of the pods of which something is found."""
     found = report.library
     if not found.pods:
@@ -89,7 +89,7 @@ def library(report: Report) -> Iterator[str]:
     yield "To see the changes, run berth scan --diff. To write policies in Audit for this cluster, run berth scan --suggest DIR."
 
 
-def unseen(report: Report) -> Iterator[str]:
+def unseen(report: ScanReport) -> Iterator[str]:
     """Yield what could not be read, and which findings rest on it."""
     for kind, reason in sorted(report.unread.items()):
         rests = ", ".join(f'"{wording.title(one)}"' for one in report.rests_on(kind))  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def value(report: Report) -> dict[str, Any]:
+def value(report: ScanReport) -> dict[str, Any]:
     """Return the report as a value for JSON."""
     library = report.library
     return {
@@ -131,7 +131,7 @@ def value(report: Report) -> dict[str, Any]:
     }
 
 
-def as_json(report: Report) -> str:
+def as_json(report: ScanReport) -> str:
     """Return the report as JSON."""
     return json.dumps(value(report), indent=2) + "\n"
 
@@ -156,7 +156,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return reasons and obstacles as maps with the names of their fields."""
-    if isinstance(value, Reason | Obstacle):
+    if isinstance(value, PlaceReason | Obstacle):
         return {name: _plain(one) for name, one in value._asdict().items()}
     return [_plain(one) for one in value] if isinstance(value, tuple) else value
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from analysis.scan.suggestions.written import Written, comment
+from analysis.scan.suggestions.written import WrittenSuggestion, comment
 from cli.output import stderr
 from documents import yaml_writer
 from documents.printable import printable
@@ -15,7 +15,7 @@ from policies.document import InputError
 WIDTH = 118
 
 
-def write(folder: str, found: Iterable[Written]) -> None:
+def write(folder: str, found: Iterable[WrittenSuggestion]) -> None:
     """Write them into a folder, which is made if it is not there.
 
     Raises InputError, and writes nothing, if the folder has another file of such a name.
@@ -41,7 +41,7 @@ def write(folder: str, found: Iterable[Written]) -> None:
     stderr.say(f"wrote {len(texts)} policies in Audit to {folder}; to preview them: berth audit --policies {folder}")
 
 
-def text(one: Written) -> str:
+def text(one: WrittenSuggestion) -> str:
     """Return a policy as YAML with its comment."""
     lines = [line for sentence in comment(one) for line in textwrap.wrap(printable(sentence), WIDTH)]
     return "".join(f"# {line}\n" for line in lines) + yaml_writer.text(one.suggestion.manifest())

@@ -9,8 +9,8 @@ from analysis.reviews import claim_review, review
 from analysis.reviews.review import ReviewError
 from cli.policy_cases import outcome
 from cli.policy_cases.case import Case
-from cli.policy_cases.outcome import Decision
-from cli.policy_cases.worlds import CaseError, World, Worlds
+from cli.policy_cases.outcome import CaseDecision
+from cli.policy_cases.worlds import CaseError, CaseWorld, Worlds
 from documents.files import read_documents
 from policies.claims.claim_request import ClaimRequest
 from policies.document import InputError
@@ -23,20 +23,20 @@ Subject = Request | ClaimRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class CaseRequest:
     """What is asked of a world."""
 
     case: Case
-    world: World
+    world: CaseWorld
     subject: Subject | None
     """None where the review can't be judged."""
     bad: str = ""
     """The sentence for such a review."""
 
-    def decide(self, snapshot: Snapshot | None = None) -> Decision:
+    def decide(self, snapshot: Snapshot | None = None) -> CaseDecision:
         """Decide, under the world's own snapshot unless another one is given."""
         if self.subject is None:
-            return Decision(outcome={"bad": self.bad}, judged=False)
+            return CaseDecision(outcome={"bad": self.bad}, judged=False)
         snapshot = snapshot or self.world.snapshot
         if isinstance(self.subject, ClaimRequest):
             return outcome.of_claim(self.subject, snapshot.facts_for(self.case.given["namespace"]))
@@ -44,19 +44,19 @@ class Asked:
         return outcome.of_pod(self.subject, facts, whole_patch="patch" in self.case.expected)
 
 
-def asked(case: Case, worlds: Worlds) -> Asked:
+def asked(case: Case, worlds: Worlds) -> CaseRequest:
     """Return what a case asks. Raises CaseError where it can't be asked."""
     world, given = worlds.of(case), case.given
     if given["claim"] is not None:
         request = replace(claim_review.asked_by(given["claim"]["kind"], given["claim"]), user=given["user"], phase=given["phase"])
-        return Asked(case=case, world=world, subject=request)
+        return CaseRequest(case=case, world=world, subject=request)
     if given["review"] is not None:
         try:
             found = review.from_document(_review(worlds.file(case, given["review"])))
         except ReviewError as error:
-            return Asked(case=case, world=world, subject=None, bad=error.sentence)
-        return Asked(case=case, world=world, subject=found.request(given["phase"]))
-    return Asked(case=case, world=world, subject=_pod_request(case, world))
+            return CaseRequest(case=case, world=world, subject=None, bad=error.sentence)
+        return CaseRequest(case=case, world=world, subject=found.request(given["phase"]))
+    return CaseRequest(case=case, world=world, subject=_pod_request(case, world))
 
 
 def _review(path: str) -> Any:
@@ -66,7 +66,7 @@ def _review(path: str) -> Any:
     return found[0].value
 
 
-def _pod_request(case: Case, world: World) -> Request:
+def _pod_request(case: Case, world: CaseWorld) -> Request:
     given = case.given
     try:
         pod_schema.check(case.document, given["pod"], ("pod",), world.catalog)

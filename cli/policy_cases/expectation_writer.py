@@ -15,7 +15,7 @@ from policies.document import Document
 KEY = "expect"
 
 
-class _Row(dict[str, Any]):
+class _InlineMap(dict[str, Any]):
     """A map that is written on one line."""
 
 
@@ -35,7 +35,7 @@ def _text_node(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style="'" if misread else None)
 
 
-_Dumper.add_representer(_Row, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True))
+_Dumper.add_representer(_InlineMap, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True))
 _Dumper.add_representer(str, _text_node)
 _Dumper.add_representer(Sentence, _text_node)
 
@@ -43,7 +43,7 @@ _Dumper.add_representer(Sentence, _text_node)
 def _rows(value: Any) -> Any:
     """Edits and operations as rows, wherever they stand."""
     if isinstance(value, dict):
-        return _Row(value) if "op" in value else {key: _rows(item) for key, item in value.items()}
+        return _InlineMap(value) if "op" in value else {key: _rows(item) for key, item in value.items()}
     return [_rows(item) for item in value] if isinstance(value, list) else value
 
 

@@ -42,7 +42,7 @@ class Sentence(str):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class CaseDecision:
     """The outcome, and the policies that applied, without which none of their settings can matter."""
 
     outcome: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Decision:
     judged: bool = True
 
 
-def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> Decision:
+def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> CaseDecision:
     """Return what comes of a pod at /mutate and, if it is created and admitted there, at /validate."""
     verdict = evaluate(request, facts)
     found = plain(verdict)
@@ -61,10 +61,10 @@ def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> Decisio
         denied = evaluate(replace(request, pod=edited, phase="validate"), facts).violations
         if denied:
             found["validate"] = [Sentence(v) for v in denied]
-    return Decision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
+    return CaseDecision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
 
 
-def of_claim(request: ClaimRequest, facts: Facts) -> Decision:
+def of_claim(request: ClaimRequest, facts: Facts) -> CaseDecision:
     """Return what comes of the creation of a claim at /mutate and, if it is admitted there, at /validate."""
     verdict = judging.judge(request, facts)
     shown = replace(verdict, would=tuple(would for would in verdict.would if would.violations or would.edits or would.remarks))
@@ -73,7 +73,7 @@ def of_claim(request: ClaimRequest, facts: Facts) -> Decision:
         edited = apply_patch(dict(request.made), verdict.patch)
         if denied := judging.judge(replace(request, made=edited, phase="validate"), facts).violations:
             found["validate"] = [Sentence(v) for v in denied]
-    return Decision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
+    return CaseDecision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
 
 
 def plain(verdict: Verdict) -> dict[str, Any]:

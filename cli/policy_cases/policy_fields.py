@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.names import Names
+from catalog.names import CatalogNames
 from policies.objects import definition
 from policies.objects.field_types import Field, Kind, Struct
 from policies.objects.parse import understand
@@ -35,7 +35,7 @@ class GivenField:
         return self.path.split(".")[1]
 
 
-def given_fields(kind: Kind, value: Mapping[str, Any], names: Names) -> Iterator[GivenField]:
+def given_fields(kind: Kind, value: Mapping[str, Any], names: CatalogNames) -> Iterator[GivenField]:
     """Yield each field that an object gives; as one where the object is not valid without all of them, as ``longRuns``
     without ``over``. A field that no such object can do without is left out."""
     seen: set[Path] = set()

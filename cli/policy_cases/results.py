@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from cli.policy_cases.coverage import Coverage, Covered
+from cli.policy_cases.coverage import Coverage, CoveredField
 from cli.policy_cases.run import Run, Tested
-from cli.terminal.screen import PLAIN, Screen
+from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
 from policies.document import InputError, path_text
 
 
-def text(form: str, found: Run, least: float, screen: Screen = PLAIN) -> str:
+def text(form: str, found: Run, least: float, screen: Terminal = PLAIN) -> str:
     """Return the results as ``text``, ``junit`` or ``json``. ``least``: the percentage of fields wanted."""
     if form == "json":
         return json.dumps(_value(found), indent=2) + "\n"
@@ -25,7 +25,7 @@ def text(form: str, found: Run, least: float, screen: Screen = PLAIN) -> str:
 # --- for people --------------------------------------------------------------------------------------------------------
 
 
-def _lines(found: Run, least: float, screen: Screen) -> Iterator[str]:
+def _lines(found: Run, least: float, screen: Terminal) -> Iterator[str]:
     for one in found.tested:
         if one.result == "written":
             yield f"wrote {printable(one.case.name)}"
@@ -54,7 +54,7 @@ def _percent(coverage: Coverage) -> str:
     return f"{int(coverage.percent * 10) / 10:g} %"
 
 
-def _named(one: Covered) -> str:
+def _named(one: CoveredField) -> str:
     return f"{one.policy} {one.path}{f' ({one.file})' if one.file else ''}"
 
 

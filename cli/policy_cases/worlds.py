@@ -39,7 +39,7 @@ class CaseError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class WrittenObject:
     """One object of a world as it is written."""
 
     kind: Kind
@@ -50,11 +50,11 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class CaseWorld:
     """The snapshot of a case, and how to get another one in which a single object is different."""
 
     catalog: Catalog
-    sources: tuple[Source, ...]
+    sources: tuple[WrittenObject, ...]
     snapshot: Snapshot
     policy_set: PolicySet
     facts: ClusterFacts
@@ -89,9 +89,9 @@ class Worlds:
         self._documents: dict[str, tuple[list[Document], list[InputError]]] = {}
         self._catalogs: dict[str, Catalog] = {}
         self._updaters: dict[tuple[str, Options], Updater] = {}
-        self._worlds: dict[tuple[str, ...], World] = {}
+        self._worlds: dict[tuple[str, ...], CaseWorld] = {}
 
-    def of(self, case: Case) -> World:
+    def of(self, case: Case) -> CaseWorld:
         """Return the world of a case. Raises CaseError."""
         inline = any(isinstance(one, dict) for key in ("policies", "facts", "catalog") for one in case.items(key))
         paths = ((key, case.path(one)) for key in ("policies", "facts", "catalog") for one in case.items(key) if isinstance(one, str))
@@ -107,7 +107,7 @@ class Worlds:
             self.seen[path] = look(path)
         return path
 
-    def _make(self, case: Case) -> World:
+    def _make(self, case: Case) -> CaseWorld:
         overlay, catalog = self._catalog(case)
         options = _options(case, catalog)
         documents = list(self._given(case, "policies"))
@@ -117,7 +117,7 @@ class Worlds:
         self.warnings |= dict.fromkeys(f"warning: {one.place}: {one.message}" for one in warnings)
         facts = ClusterFacts.from_objects([item.value for one in self._given(case, "facts") for item in _objects(one)])
         updater = self._updaters.setdefault((overlay, options), Updater(catalog, options))
-        return World(
+        return CaseWorld(
             catalog=catalog,
             sources=tuple(_sources(documents, case)),
             snapshot=updater.replace_all(policy_set, facts, all_nodes=case.given["allNodes"]).snapshot,
@@ -188,7 +188,7 @@ def _objects(document: Document) -> Iterator[Document]:
         yield item
 
 
-def _sources(documents: list[Document], case: Case) -> Iterator[Source]:
+def _sources(documents: list[Document], case: Case) -> Iterator[WrittenObject]:
     for document in documents:
         file = document.file if document.path[:1] != ("policies",) else ""
         for item in _objects(document):
@@ -196,4 +196,6 @@ def _sources(documents: list[Document], case: Case) -> Iterator[Source]:
                 metadata = item.value["metadata"]
                 scope = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
                 shown = "" if Path(file).parent == SHIPPED else file
-                yield Source(kind=item.value["kind"], id=f"{item.value['kind']}/{scope}{metadata['name']}", file=shown, value=item.value)
+                yield WrittenObject(
+                    kind=item.value["kind"], id=f"{item.value['kind']}/{scope}{metadata['name']}", file=shown, value=item.value
+                )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from analysis.replay.tally import Group, Line
+from analysis.replay.tally import ChangedGroup, GroupLine
 from cli.replaying.text_output import WORDS, counted, name, ordered, sentence, side, stake, workload
 from cli.replaying.total import Total
 from documents.printable import printable
@@ -17,7 +17,7 @@ _SUITE = "berth replay"
 def junit(total: Total, statements: list[str]) -> Iterator[str]:
     """Yield JUnit XML: a suite for each namespace, a failure for each difference of a workload, and one test that passes for
     the pods that are decided as then."""
-    groups: dict[str, list[tuple[Group, Line]]] = {}
+    groups: dict[str, list[tuple[ChangedGroup, GroupLine]]] = {}
     for group, line in ordered(total.tally.groups.items()):
         groups.setdefault(group.namespace, []).append((group, line))
     suites = sorted(total.tally.namespaces.items())
@@ -36,12 +36,12 @@ def junit(total: Total, statements: list[str]) -> Iterator[str]:
     yield "</testsuites>"
 
 
-def _tests(line: Line, failed: list[tuple[Group, Line]]) -> int:
+def _tests(line: GroupLine, failed: list[tuple[ChangedGroup, GroupLine]]) -> int:
     """Return the number of tests of a namespace: one is of all pods that are decided as then."""
     return len(failed) + (line.pods > line.otherwise)
 
 
-def _cases(total: Total, namespace: str, line: Line, groups: list[tuple[Group, Line]]) -> Iterator[str]:
+def _cases(total: Total, namespace: str, line: GroupLine, groups: list[tuple[ChangedGroup, GroupLine]]) -> Iterator[str]:
     if same := line.pods - line.otherwise:
         yield f"    <testcase classname={_quoted(namespace)} name={_quoted(counted(same, 'pod') + ' with the same decision')}/>"
     for group, found in groups:
@@ -53,13 +53,13 @@ def _cases(total: Total, namespace: str, line: Line, groups: list[tuple[Group, L
         yield "    </testcase>"
 
 
-def _message(group: Group, line: Line) -> str:
+def _message(group: ChangedGroup, line: GroupLine) -> str:
     found = group.difference
     due = f", by {', '.join(map(name, found.policies))}" if found.policies else ""
     return f"before: {side(found.then)}, now: {side(found.now)}{due} ({stake(line)})"
 
 
-def _details(total: Total, group: Group) -> Iterator[str]:
+def _details(total: Total, group: ChangedGroup) -> Iterator[str]:
     if group in total.examples:
         place, example = total.examples[group]
         yield f"pod {name(example.pod)}, {printable(str(place), _LONGEST)}"

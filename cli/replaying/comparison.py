@@ -9,10 +9,10 @@ from typing import NamedTuple
 from analysis import admission_preview
 from analysis.admission_preview import Judgement
 from analysis.replay.creations import Creation, Passed
-from analysis.replay.decision import Decision, of_judgement
+from analysis.replay.decision import RecordedDecision, of_judgement
 from analysis.replay.difference import Difference, difference
 from analysis.replay.stakes import NOTHING, Stake, Stakes
-from analysis.replay.tally import Outcome
+from analysis.replay.tally import ReplayOutcome
 from analysis.reviews.decoding import MOST_READ, Unreadable, encoded
 from catalog.prices import Prices
 from cli.output.diff import HEADER, unified
@@ -44,12 +44,12 @@ class Example(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Judged:
+class _ComparedDecision:
     judgement: Judgement
-    _decision: Decision | None = None
+    _decision: RecordedDecision | None = None
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> RecordedDecision:
         """In the form that can be compared: made when it is needed, since it takes an eighth of the time of judging."""
         if self._decision is None:
             self._decision = of_judgement(self.judgement)
@@ -63,8 +63,8 @@ class _Judged:
 class _Result(NamedTuple):
     difference: Difference | None
     stake: Stake
-    judged: _Judged
-    then: Decision | None
+    judged: _ComparedDecision
+    then: RecordedDecision | None
     """None if it is not known, or was not needed."""
     compared: bool
 
@@ -94,10 +94,10 @@ class Comparer:
     def __init__(self, chosen: Comparison) -> None:
         self.chosen = chosen
         self._stakes = Stakes(chosen.prices)
-        self._judged: LruCache[_Judged] = LruCache(_MOST_CACHED)
+        self._judged: LruCache[_ComparedDecision] = LruCache(_MOST_CACHED)
         self._results: LruCache[_Result] = LruCache(_MOST_CACHED)
 
-    def of(self, one: Creation) -> tuple[Outcome, _Result] | Passed:
+    def of(self, one: Creation) -> tuple[ReplayOutcome, _Result] | Passed:
         """Return what becomes of a pod, or why it is passed over."""
         request = one.request
         if self.chosen.namespace is not None and request.namespace != self.chosen.namespace:
@@ -117,11 +117,11 @@ class Comparer:
                     self._results.keep(both, found, size + _OVERHEAD + (one.then.size if one.then is not None else size))
         except (Unreadable, PodError):
             return "unshaped"
-        except _TooLarge:
+        except _TooCostly:
             return "large"
         if not found.judged.judgement.judged and found.difference is None:
             return "accelerator"
-        outcome = Outcome(
+        outcome = ReplayOutcome(
             namespace=request.namespace,
             workload=one.workload,
             word=found.judged.word,
@@ -133,7 +133,7 @@ class Comparer:
         )
         return outcome, found
 
-    def example(self, one: Creation, outcome: Outcome, found: _Result) -> Example:
+    def example(self, one: Creation, outcome: ReplayOutcome, found: _Result) -> Example:
         """Return a pod with its outcome, as far as it is to be shown: the reasons of one that is denied, the edits of another."""
         reasons = tuple(map(str, found.judged.judgement.violations))
         if not self.chosen.diffs or outcome.difference is None or found.then is None or found.judged.judgement.violations:
@@ -145,7 +145,7 @@ class Comparer:
         request = one.request
         facts = self.chosen.now.facts_for(request.namespace)
         judged = self._judge(request, facts, key, size)
-        then: Decision | None = None
+        then: RecordedDecision | None = None
         if one.then is not None and one.then.same_as(judged.judgement):
             return _Result(None, NOTHING, judged, None, compared=True)
         if one.then is not None:
@@ -158,19 +158,19 @@ class Comparer:
             stake = self._stakes.of(replace(request, pod=_after(request.pod, judged.decision)), facts)
         return _Result(differs, stake, judged, then, compared=then is not None)
 
-    def _judge(self, request: Request, facts: Facts, key: Hashable, size: int) -> _Judged:
+    def _judge(self, request: Request, facts: Facts, key: Hashable, size: int) -> _ComparedDecision:
         found = None if key is None else self._judged.get(key)
         if found is None:
             if any(work_budget.items(pod) > work_budget.MOST for pod in (request.pod, request.old_pod or {})):
-                raise _TooLarge
+                raise _TooCostly
             judgement = admission_preview.judge(request, facts)
-            found = _Judged(judgement)
+            found = _ComparedDecision(judgement)
             if key is not None:
                 self._judged.keep(key, found, size + _OVERHEAD)
         return found
 
 
-class _TooLarge(Exception):
+class _TooCostly(Exception):
     """Of such a pod more would have to be judged than a server has time for."""
 
 
@@ -178,12 +178,12 @@ def _key(request: Request, facts: Facts) -> tuple[Hashable, int]:
     """Return what a decision depends on, None for one that is not remembered; and its bytes."""
     text = encoded(extract(request.pod, facts.reads))
     if len(text) > MOST_READ:
-        raise _TooLarge
+        raise _TooCostly
     found = decision_cache.key("mutate", request, facts, text)
     return None if found is None else (*found[:-1], decision_cache.tight(text)), len(text)
 
 
-def _after(pod: Raw, decision: Decision) -> Raw:
+def _after(pod: Raw, decision: RecordedDecision) -> Raw:
     """Return the pod as admitted, as far as the patch fits."""
     try:
         after: Raw = apply_patch(pod, decision.patch)
@@ -192,7 +192,7 @@ def _after(pod: Raw, decision: Decision) -> Raw:
     return after
 
 
-def _diff(pod: Raw, then: Decision, now: Decision) -> Sequence[str]:
+def _diff(pod: Raw, then: RecordedDecision, now: RecordedDecision) -> Sequence[str]:
     """Return the lines that differ between the pods as they were admitted; a denied pod is shown as it came."""
     before, after = (remove_at(_after(pod, one), ("metadata", "annotations", APPLIED)) for one in (then, now))
     return unified(before, after, "")[HEADER:][:MOST_DIFF]

@@ -9,9 +9,9 @@ from hashlib import blake2b
 from typing import Any
 
 from analysis.replay.creations import Creation, Passed, creation
-from analysis.replay.tally import Outcome
+from analysis.replay.tally import ReplayOutcome
 from cli.replaying.comparison import Comparer, Example
-from documents.recordings.entries import Entry, entries
+from documents.recordings.entries import RecordingEntry, entries
 from documents.recordings.pieces import Piece
 from policies.document import InputError
 
@@ -31,7 +31,7 @@ class Counted:
     first: dict[Passed, int] = field(default_factory=dict)
     """The line, in the piece, of the first that was passed over for a reason."""
     errors: list[InputError] = field(default_factory=list)
-    outcomes: dict[Outcome, int] = field(default_factory=dict)
+    outcomes: dict[ReplayOutcome, int] = field(default_factory=dict)
     """Each with its number."""
     examples: dict[int, tuple[int, Example]] = field(default_factory=dict)
     """Number of an outcome that differs -> its first pod, with the line."""
@@ -60,7 +60,7 @@ def counted(piece: Piece, comparer: Comparer) -> Counted:
     return found
 
 
-def _unread(entry: Entry, found: Counted) -> None:
+def _unread(entry: RecordingEntry, found: Counted) -> None:
     if isinstance(entry.unread, InputError):
         found.passed["unreadable"] += 1
         if len(found.errors) < MOST_ERRORS:
@@ -69,7 +69,7 @@ def _unread(entry: Entry, found: Counted) -> None:
         found.pass_over("resource" if entry.unread == "other" else entry.unread, entry.line)
 
 
-def _one(entry: Entry, comparer: Comparer, found: Counted) -> None:
+def _one(entry: RecordingEntry, comparer: Comparer, found: Counted) -> None:
     made = creation(entry.value, comparer.chosen.now.catalog)
     if not isinstance(made, Creation):
         if made == "reports" and isinstance(entry.value, dict):

@@ -11,7 +11,7 @@ from analysis.audit.judged import as_it_came
 from analysis.audit.stored_pod import StoredPod
 from analysis.replay import reported
 from analysis.replay.creations import Creation
-from analysis.replay.tally import Outcome
+from analysis.replay.tally import ReplayOutcome
 from catalog.prices import Prices
 from cli.replaying.comparison import Comparer, Example
 from cli.replaying.counting import Counted
@@ -66,7 +66,9 @@ def _creation(pod: StoredPod, then: Snapshot) -> Creation:
     return Creation(request=request, then=None)
 
 
-def _of_its_own(outcome: Outcome, pod: StoredPod, owners: Owners, prices: Prices, nodes: Mapping[str, Mapping[str, str]]) -> Outcome:
+def _of_its_own(
+    outcome: ReplayOutcome, pod: StoredPod, owners: Owners, prices: Prices, nodes: Mapping[str, Mapping[str, str]]
+) -> ReplayOutcome:
     """Return the outcome with the pod's workload, and what its devices cost on its node."""
     workload = workload_of(pod, owners)
     own = ("Pod", "") if workload.kind == "Namespace" else (workload.kind, workload.name)

@@ -11,7 +11,7 @@ from catalog import Catalog
 from cli.output.named_policy import chosen, enforced_already
 from cli.replaying.text_output import counted, groups_table, stake
 from cli.replaying.total import Total
-from cli.terminal.screen import PLAIN, Screen
+from cli.terminal.screen import PLAIN, Terminal
 from documents.files import read_policies
 from documents.printable import printable
 from policies.facts.cluster_facts import ClusterFacts
@@ -51,7 +51,7 @@ def of_files(paths: Sequence[str], found: WholeCluster, name: str, catalog: Cata
     return Updater(catalog, options).replace_all(policy_set, facts, all_nodes=found.all_nodes).snapshot
 
 
-def lines(name: str, existing: Total, recorded: Total | None, screen: Screen = PLAIN) -> Iterator[str]:
+def lines(name: str, existing: Total, recorded: Total | None, screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield what is shown: the sentence, then the list."""
     yield f"With {printable(name)} in Enforce, {_outcome(existing, 'existing pod')}. Existing pods are unchanged until recreated."
     yield from _list(existing, screen)
@@ -72,7 +72,7 @@ def _outcome(total: Total, noun: str) -> str:
     return f"{among} {denied} would be denied and {changed} changed ({stake(tally.all)})"
 
 
-def _list(total: Total, screen: Screen) -> Iterator[str]:
+def _list(total: Total, screen: Terminal) -> Iterator[str]:
     if total.tally.all.otherwise:
         yield ""
         yield from groups_table(total, screen)

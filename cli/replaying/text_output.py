@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from analysis.replay.difference import TURNS, Difference, Side, Turn
-from analysis.replay.tally import Group, Line
+from analysis.replay.tally import ChangedGroup, GroupLine
 from cli.output.columns import Row, Styled, table
 from cli.output.diff import coloured
 from cli.replaying.total import Total
-from cli.terminal.screen import PLAIN, Screen, Style
+from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import printable
 
 WORDS: dict[Turn, str] = {
@@ -72,17 +72,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def stake(line: Line) -> str:
+def stake(line: GroupLine) -> str:
     """Return ``8 GPUs, 32.77 USD/h at the least``."""
     return counted(line.gpus, "GPU") + ("" if line.usd is None else f", {line.usd:.2f} USD/h at least")
 
 
-def ordered(groups: Iterable[tuple[Group, Line]]) -> list[tuple[Group, Line]]:
+def ordered(groups: Iterable[tuple[ChangedGroup, GroupLine]]) -> list[tuple[ChangedGroup, GroupLine]]:
     """Return the groups, the gravest differences first, then the most pods."""
     return sorted(groups, key=lambda one: (TURNS.index(one[0].difference.turn), -one[1].pods, one[0]))
 
 
-def text(total: Total, screen: Screen = PLAIN) -> Iterator[str]:
+def text(total: Total, screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield the lines of the text."""
     yield sentence(total)
     tally = total.tally
@@ -99,7 +99,7 @@ def text(total: Total, screen: Screen = PLAIN) -> Iterator[str]:
         yield from _example(total, group, screen)
 
 
-def groups_table(total: Total, screen: Screen = PLAIN) -> Iterator[str]:
+def groups_table(total: Total, screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield the table of workloads with what is decided otherwise of them."""
     groups = ordered(total.tally.groups.items())
     heads = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "DIFFERENCE", "BEFORE", "NOW", "POLICIES")
@@ -112,15 +112,15 @@ def _more(number: int) -> Iterator[str]:
         yield f"and {number} more; -o json lists them"
 
 
-def _usd(line: Line) -> str:
+def _usd(line: GroupLine) -> str:
     return "" if line.usd is None else f"{line.usd:.2f}"
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: GroupLine) -> tuple[str, ...]:
     return str(line.pods), *(str(line.turns[turn]) for turn in TURNS), str(line.gpus), _usd(line)
 
 
-def _row(group: Group, line: Line) -> Row:
+def _row(group: ChangedGroup, line: GroupLine) -> Row:
     found = group.difference
     names = ", ".join(name(policy) for policy in found.policies)
     counts = str(line.pods), str(line.gpus), _usd(line)
@@ -128,7 +128,7 @@ def _row(group: Group, line: Line) -> Row:
     return name(group.namespace), workload(group.workload), *counts, turn, side(found.then), side(found.now), names
 
 
-def _example(total: Total, group: Group, screen: Screen) -> Iterator[str]:
+def _example(total: Total, group: ChangedGroup, screen: Terminal) -> Iterator[str]:
     if group not in total.examples:
         return
     place, example = total.examples[group]
@@ -166,16 +166,16 @@ def as_json(total: Total) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
-def _counts(line: Line) -> dict[str, Any]:
+def _counts(line: GroupLine) -> dict[str, Any]:
     usd = None if line.usd is None else round(line.usd, 2)
     return {"otherwise": line.otherwise, "turns": {turn: line.turns[turn] for turn in TURNS}, "gpus": line.gpus, "usdPerHour": usd}
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: GroupLine) -> dict[str, Any]:
     return {"pods": line.pods, **_counts(line)}
 
 
-def _group(total: Total, group: Group, line: Line) -> dict[str, Any]:
+def _group(total: Total, group: ChangedGroup, line: GroupLine) -> dict[str, Any]:
     found: Difference = group.difference
     kind, own = group.workload
     value: dict[str, Any] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from analysis.replay.creations import Passed
-from analysis.replay.tally import Group, Tally
+from analysis.replay.tally import ChangedGroup, ReplayTally
 from cli.replaying.comparison import Example
 from cli.replaying.counting import Counted
 from documents.recordings.pieces import Piece
@@ -19,7 +19,7 @@ MOST_TOLD = 100
 """Errors that are told one by one."""
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """Where something stands. ``line``: 1-based; 0 in YAML."""
 
     file: str
@@ -33,10 +33,10 @@ class Place(NamedTuple):
 class Total:
     """The results so far."""
 
-    tally: Tally = field(default_factory=Tally)
+    tally: ReplayTally = field(default_factory=ReplayTally)
     passed: Counter[Passed] = field(default_factory=Counter)
-    first: dict[Passed, Place] = field(default_factory=dict)
-    examples: dict[Group, tuple[Place, Example]] = field(default_factory=dict)
+    first: dict[Passed, SourceLocation] = field(default_factory=dict)
+    examples: dict[ChangedGroup, tuple[SourceLocation, Example]] = field(default_factory=dict)
     errors: list[InputError] = field(default_factory=list)
     wrong: int = 0
     """All errors, those too that are past the most that are told."""
@@ -59,7 +59,7 @@ class Total:
         self.files[piece.file] = before + found.lines
         self.passed.update(found.passed)
         for reason, line in found.first.items():
-            self.first.setdefault(reason, Place(piece.file, line and before + line))
+            self.first.setdefault(reason, SourceLocation(piece.file, line and before + line))
         for error in found.errors:
             self.fail(error)
         self.reports += found.reports
@@ -72,9 +72,9 @@ class Total:
             self.tally.add(outcome, counts[number])
             if outcome.difference is not None and number in found.examples:
                 line, example = found.examples[number]
-                group = Group(outcome.namespace, outcome.workload, outcome.difference)
+                group = ChangedGroup(outcome.namespace, outcome.workload, outcome.difference)
                 if group in self.tally.groups:
-                    self.examples.setdefault(group, (Place(piece.file, line and before + line), example))
+                    self.examples.setdefault(group, (SourceLocation(piece.file, line and before + line), example))
 
     def _counted_once(self, found: Counted) -> Counter[int]:
         counts: Counter[int] = Counter()

@@ -23,7 +23,7 @@ _chosen: Choice = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
+class Terminal:
     """Where text goes. ``width``: its columns; None for what is no terminal, where no line is wrapped."""
 
     colour: bool = False
@@ -34,7 +34,7 @@ class Screen:
         return f"\x1b[{_CODES[style]}m{text}{_OFF}" if style and text and self.colour else text
 
 
-PLAIN = Screen()
+PLAIN = Terminal()
 
 
 def choose(choice: Choice) -> None:
@@ -43,12 +43,12 @@ def choose(choice: Choice) -> None:
     _chosen = choice
 
 
-def output() -> Screen:
+def output() -> Terminal:
     """Return the screen of standard output."""
     return _of(sys.stdout)
 
 
-def errors() -> Screen:
+def errors() -> Terminal:
     """Return the screen of standard error."""
     return _of(sys.stderr)
 
@@ -72,10 +72,10 @@ def columns(stream: TextIO) -> int:
         return _UNKNOWN
 
 
-def _of(stream: TextIO | None) -> Screen:
+def _of(stream: TextIO | None) -> Terminal:
     terminal = is_terminal(stream)
     width = columns(stream) if terminal and stream is not None else None
-    return Screen(colour=wants_colour(_chosen, os.environ, terminal), width=width)
+    return Terminal(colour=wants_colour(_chosen, os.environ, terminal), width=width)
 
 
 def wants_colour(choice: Choice, environ: Mapping[str, str], terminal: bool) -> bool:

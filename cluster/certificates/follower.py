@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 
 from cluster.certificates.bell import ring
 from cluster.certificates.registrations import GROUP, KINDS, Configuration, Registrations
-from cluster.certificates.secret_store import SecretStore, Stored
+from cluster.certificates.secret_store import SecretStore, StoredSecret
 from cluster.client.api_client import Client
 from cluster.client.errors import GIVE_RIGHTS, Failure, Rejected
 from cluster.client.new_errors import NewErrors
@@ -34,7 +34,7 @@ Pair = tuple[bytes, bytes]
 """A certificate with its intermediates, and its key, both in PEM form."""
 
 
-class Follower(abc.ABC):
+class SecretFollower(abc.ABC):
     """Follows one Secret. ``run`` is a task of its own; the public attributes can be read at any time."""
 
     pair: Pair | None = None
@@ -98,13 +98,13 @@ class Follower(abc.ABC):
         """Return the time by the API server's clock."""
         return datetime.now(UTC) + self._skew
 
-    async def read(self) -> tuple[Stored, list[Configuration]]:
+    async def read(self) -> tuple[StoredSecret, list[Configuration]]:
         """Return the Secret and the registration, and set the clock by them. Raises Failure."""
         stored = await self._store.read()
         self._set_clock(stored)
         return stored, await self._registrations.read()
 
-    def _set_clock(self, stored: Stored) -> None:
+    def _set_clock(self, stored: StoredSecret) -> None:
         try:
             theirs = parsedate_to_datetime(stored.date)
         except (TypeError, ValueError):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from certs.rotation import NOTHING, Asked, Lives, Material, due, merged
 from certs.secret import from_data, is_ours, to_data
-from cluster.certificates.follower import Follower
+from cluster.certificates.follower import SecretFollower
 from cluster.certificates.registrations import Configuration, Registrations, Trust
 from cluster.certificates.secret_store import SecretStore
 from cluster.client.api_client import Client
@@ -23,7 +23,7 @@ MOST_CHANGES = 100
 """The most changes of one look. Each old CA takes one; more than that can only be a fault."""
 
 
-class Keeper(Follower):
+class Keeper(SecretFollower):
     """Keeps the certificates of one Secret."""
 
     def __init__(

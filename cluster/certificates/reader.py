@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from certs.authority import CertificateError
 from certs.chain import parse_chain
 from certs.rotation import OVERLAP, fingerprint
-from cluster.certificates.follower import Follower, Pair
+from cluster.certificates.follower import Pair, SecretFollower
 from cluster.certificates.registrations import Registrations, Trust
-from cluster.certificates.secret_store import SecretStore, Stored
+from cluster.certificates.secret_store import SecretStore, StoredSecret
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.client.new_errors import NewErrors
@@ -33,7 +33,7 @@ ENDING = timedelta(minutes=5)
 verify anything any more."""
 
 
-class Reader(Follower):
+class SecretReader(SecretFollower):
     """Reads the certificates of one Secret."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Reader(Follower):
         if self._held.is_new(error):
             self._tell("certificate_held_back", error=error)
 
-    def _pair(self, stored: Stored) -> Pair:
+    def _pair(self, stored: StoredSecret) -> Pair:
         name, data = f"Secret {self._store.namespace}/{self._store.name}", stored.data
         if stored.value is None:
             raise Failure(f"there is no {name}; create it, with tls.crt and tls.key, and ca.crt if its CA is not published otherwise")
@@ -101,7 +101,7 @@ class Reader(Follower):
                 raise Failure(f"{name} has no {field}; the previous certificate is still served")
         return data["tls.crt"], data["tls.key"]
 
-    def _authorities(self, stored: Stored) -> tuple[x509.Certificate, ...]:
+    def _authorities(self, stored: StoredSecret) -> tuple[x509.Certificate, ...]:
         pem = stored.data.get("ca.crt", b"")
         try:
             return parse_chain(pem) if pem else ()

@@ -17,7 +17,7 @@ request had (``berth certs rotate``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredSecret:
     """The Secret as read. Its repr holds no data."""
 
     value: Raw | None = field(repr=False)
@@ -48,16 +48,16 @@ class SecretStore:
         """The path of all Secrets of its namespace, for a watch."""
         self.path = f"{self.folder}/{name}"
 
-    async def read(self) -> Stored:
+    async def read(self) -> StoredSecret:
         """Return the Secret as it is now."""
         reply = await self._client.call("GET", self.path)
         if reply.status == 404:
-            return Stored(value=None, date=reply.date)
+            return StoredSecret(value=None, date=reply.date)
         if not reply.ok or not isinstance(reply.body, dict):
             raise Rejected(f"GET {self.path}", reply)
-        return Stored(value=reply.body, date=reply.date)
+        return StoredSecret(value=reply.body, date=reply.date)
 
-    async def write(self, before: Stored, data: Mapping[str, bytes]) -> bool:
+    async def write(self, before: StoredSecret, data: Mapping[str, bytes]) -> bool:
         """Write these fields in place of those that were read; False if another replica was faster. A 404 for a
         new Secret means that its namespace does not exist (NamespaceLifecycle), and is Rejected."""
         encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}

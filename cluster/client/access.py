@@ -25,7 +25,7 @@ LOADING = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class LoadedAccess:
     """The address, credentials and TLS settings of calls."""
 
     server: str
@@ -58,7 +58,7 @@ class Access:
     def in_cluster(self) -> bool:
         return self.kubeconfig is None
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedAccess:
         """Read address and credentials again. Raises AccessError."""
         try:
             async with asyncio.timeout(LOADING):
@@ -79,14 +79,14 @@ class Access:
         """
         return in_cluster.token(self.mounted)
 
-    def _of_pod(self) -> Loaded:
+    def _of_pod(self) -> LoadedAccess:
         try:
             server = in_cluster.server(self.environment)
             context, ca_hash = in_cluster.trust(self.mounted)
             authorization = self.token()
         except ValueError as error:
             raise AccessError(f"{self._named} can't be used: {error}; try {self._try}") from error
-        return Loaded(
+        return LoadedAccess(
             server=server,
             authorization=authorization,
             context=context,
@@ -96,7 +96,7 @@ class Access:
             identity=server.encode() + ca_hash,
         )
 
-    async def _of_file(self, path: str) -> Loaded:
+    async def _of_file(self, path: str) -> LoadedAccess:
         if not any(Path(one).expanduser().is_file() for one in path.split(os.pathsep) if one):
             raise AccessError(f"there is no kubeconfig {path}; give --kubeconfig FILE (kubectl's: echo $KUBECONFIG)")
         exec_plugins = await asyncio.to_thread(importlib.import_module, "cluster.client.exec_plugins")  # with kubernetes: takes 0.2 s
@@ -126,10 +126,10 @@ class Access:
         return f"kubectl --kubeconfig {self.kubeconfig} {f'--context {self.context} ' if self.context else ''}get namespaces"
 
 
-def _loaded(configuration: Any, authorization: str | None, namespace: str) -> Loaded:
+def _loaded(configuration: Any, authorization: str | None, namespace: str) -> LoadedAccess:
     from kubernetes.aio.client.rest import RESTClientObject
 
-    return Loaded(
+    return LoadedAccess(
         server=configuration.host.rstrip("/"),
         authorization=" ".join(authorization.split()) if authorization else None,
         context=RESTClientObject(configuration).ssl_context,
@@ -141,7 +141,7 @@ def _loaded(configuration: Any, authorization: str | None, namespace: str) -> Lo
 
 
 def _identity(configuration: Any) -> bytes:
-    """Return the hash for ``Loaded.identity``. Certificates count by content, as their files are renewed in
+    """Return the hash for ``LoadedAccess.identity``. Certificates count by content, as their files are renewed in
     place."""
     found = hashlib.sha256(
         repr((configuration.host, configuration.verify_ssl, configuration.tls_server_name, configuration.proxy)).encode()

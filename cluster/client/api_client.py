@@ -17,9 +17,9 @@ import aiohttp
 import orjson
 
 from cluster.client.access import Access
-from cluster.client.errors import AccessError, Garbled, Rejected, Reply, TooLarge, Unreachable
+from cluster.client.errors import AccessError, Garbled, Rejected, Reply, ResponseTooLarge, Unreachable
 from cluster.client.line_stream import MOST, Lines
-from cluster.client.transport import Answer, Transport
+from cluster.client.transport import HttpResponse, Transport
 from documents import json_depth
 
 __all__ = ["Access", "AccessError", "Client", "Garbled", "Rejected", "Reply", "Unreachable"]
@@ -113,7 +113,7 @@ class Client:
 
     async def _opened(
         self, method: str, path: str, query: Mapping[str, str], headers: dict[str, str], data: bytes | None, seconds: float
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send a request; after a 401, reload the credentials and send it again if they have changed."""
         self._look_at_token()
         while True:
@@ -130,7 +130,7 @@ class Client:
                 return answer
             await answer.done()
 
-    async def _whole(self, answer: Answer, most: int = MOST) -> bytes:
+    async def _whole(self, answer: HttpResponse, most: int = MOST) -> bytes:
         parts: list[bytes] = []
         length = 0
         while True:
@@ -141,7 +141,7 @@ class Client:
             parts.append(part)
             length += len(part)
             if length > most:
-                raise TooLarge(f"{self.server} answered with more than {most >> 20} MiB")
+                raise ResponseTooLarge(f"{self.server} answered with more than {most >> 20} MiB")
 
     def _reply(self, response: aiohttp.ClientResponse, text: bytes) -> Reply:
         try:

@@ -27,7 +27,7 @@ class Garbled(Unreachable):
     """The server was reached, but its answer can't be parsed."""
 
 
-class TooLarge(Garbled):
+class ResponseTooLarge(Garbled):
     """More bytes in one answer, or in one line of a watch, than are read."""
 
 

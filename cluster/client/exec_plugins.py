@@ -21,17 +21,17 @@ ENDS = 1.0
 """Seconds in which the output of a plugin that was killed ends."""
 
 
-async def load_kube_config(path: str, context: str | None, configuration: Any) -> Loader:
+async def load_kube_config(path: str, context: str | None, configuration: Any) -> PluginLoader:
     """Load a kubeconfig, or several as in KUBECONFIG, into a configuration, and return its loader.
 
     Raises AccessError where a plugin gives no credentials, and what the loader raises.
     """
-    loader = Loader(config_dict=KubeConfigMerger(path).config, active_context=context, config_base_path=None)
+    loader = PluginLoader(config_dict=KubeConfigMerger(path).config, active_context=context, config_base_path=None)
     await loader.load_and_set(configuration)
     return loader
 
 
-class Loader(KubeConfigLoader):  # type: ignore[misc]
+class PluginLoader(KubeConfigLoader):  # type: ignore[misc]
     """The official loader, with plugins that end."""
 
     async def load_from_exec_plugin(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from cluster.client.errors import Garbled, TooLarge
+from cluster.client.errors import Garbled, ResponseTooLarge
 
 MOST = 16 << 20
 """Most bytes of one answer or line: etcd accepts objects of 1.5 MiB by default, and lists are requested in
@@ -32,7 +32,7 @@ class Lines:
             self._begun.append(head)
             self._length += len(head)
             if self._length > MOST:
-                raise TooLarge(f"a line of more than {MOST >> 20} MiB")
+                raise ResponseTooLarge(f"a line of more than {MOST >> 20} MiB")
             if newline:
                 return self._ended(tail)
         if any(part.strip() for part in self._begun):

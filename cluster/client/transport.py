@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import aiohttp
 from yarl import URL
 
-from cluster.client.access import Loaded
+from cluster.client.access import LoadedAccess
 from cluster.client.connector import Connector
 
 CONNECT = 5.0
@@ -17,7 +17,7 @@ CONNECT = 5.0
 three."""
 
 
-class Answer:
+class HttpResponse:
     """A response with the deadline for reading it.
 
     aiohttp's own ``total`` timeout is not used: if it expires in the same iteration of the event loop in
@@ -47,7 +47,7 @@ class Answer:
 class Transport:
     """A connection pool that counts the calls that use it."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedAccess) -> None:
         self.loaded = loaded
         self._uses = 0
         self._retired = False
@@ -59,7 +59,9 @@ class Transport:
             skip_auto_headers=("Accept-Encoding",),  # compressed lists cost both sides more time than a pod network does
         )
 
-    async def sent(self, method: str, path: str, *, query: str, headers: Mapping[str, str], data: bytes | None, seconds: float) -> Answer:
+    async def sent(
+        self, method: str, path: str, *, query: str, headers: Mapping[str, str], data: bytes | None, seconds: float
+    ) -> HttpResponse:
         """Send a request and return the answer when its headers have arrived.
 
         Its last byte must be read within ``seconds``; the caller ends it with ``done``. Raises aiohttp's
@@ -82,7 +84,7 @@ class Transport:
         except BaseException:
             await self.unused()
             raise
-        return Answer(self, response, ends)
+        return HttpResponse(self, response, ends)
 
     async def unused(self) -> None:
         """Count one call less, and close a retired pool after the last one."""

@@ -5,7 +5,7 @@ process that starts sends them again, under the same names, and the API server h
 from __future__ import annotations
 
 from analysis.audit.ledger import Ledger
-from analysis.audit.workload_report import Workload
+from analysis.audit.workload_report import ReportedWorkload
 from cluster.reports.stored_reports import Cause, ReportKey, cause_of, causes
 from cluster.status.events import About, Events
 from cluster.watch.trims import Raw
@@ -27,7 +27,7 @@ class Causes:
         self._ledger = ledger
         self._sent: dict[ReportKey, frozenset[Cause]] = {}
 
-    def send(self, workload: Workload, report: Raw, stored: frozenset[Cause]) -> bool:
+    def send(self, workload: ReportedWorkload, report: Raw, stored: frozenset[Cause]) -> bool:
         """Send an Event for each cause that is new in a report. Return False if some were over the rate.
 
         ``stored``: the causes that the report named until now, of which other processes may have sent Events.
@@ -45,14 +45,14 @@ class Causes:
         """Forget the Events of a workload without causes."""
         self._sent.pop(key, None)
 
-    def _add(self, workload: Workload, result: Raw, cause: Cause) -> bool:
+    def _add(self, workload: ReportedWorkload, result: Raw, cause: Cause) -> bool:
         if cause[1] not in REASONS:
             return True
         identity = "/".join((*workload, *cause))
         about = About(action=ACTION, reason=REASONS[cause[1]], well=False, text=result["message"], identity=identity)
         return self._events.add(self._regarding(workload, result), workload.namespace, about)
 
-    def _regarding(self, workload: Workload, result: Raw) -> Raw:
+    def _regarding(self, workload: ReportedWorkload, result: Raw) -> Raw:
         """Return the workload; of pods that nobody owns one of them, as the Event is in their namespace."""
         if workload.kind != "Namespace":
             return {"apiVersion": workload.api_version, "kind": workload.kind, "name": workload.name, "uid": workload.uid}

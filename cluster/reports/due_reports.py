@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from analysis.audit.ledger import Ledger
-from analysis.audit.workload_report import Workload
+from analysis.audit.workload_report import ReportedWorkload
 from cluster.reports.stored_reports import ReportKey
 from cluster.watch.trims import Raw
 
@@ -15,7 +15,7 @@ class DueReports:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._workloads: dict[ReportKey, set[Workload]] = {}
+        self._workloads: dict[ReportKey, set[ReportedWorkload]] = {}
         self._due: dict[ReportKey, None] = {}
         self._later: dict[ReportKey, float] = {}
 
@@ -43,7 +43,7 @@ class DueReports:
         """Make reports due, of whatever workloads they are."""
         self._due |= dict.fromkeys(keys)
 
-    def _note(self, workload: Workload) -> None:
+    def _note(self, workload: ReportedWorkload) -> None:
         key = workload.namespace, workload.report_name
         self._workloads.setdefault(key, set()).add(workload)
         self._due[key] = None
@@ -63,7 +63,7 @@ class DueReports:
         self._due.clear()
         self._later.clear()
 
-    def wanted(self, key: ReportKey, api_version: str) -> tuple[Workload, Raw] | None:
+    def wanted(self, key: ReportKey, api_version: str) -> tuple[ReportedWorkload, Raw] | None:
         """Return what the report should be, with its workload: the newest, where one was replaced by another of the
         same name. None if there should be none."""
         found = {one: newest for one in self._workloads.get(key, ()) if (newest := self._ledger.newest(one))}

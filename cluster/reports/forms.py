@@ -12,7 +12,7 @@ from cluster.watch.kinds import Watched
 GOES_ON = "statuses, Events and `berth audit` still work"
 
 
-class Followed(Protocol):
+class FollowedReports(Protocol):
     """The part of a reflector that the writer uses."""
 
     synced: bool
@@ -20,11 +20,11 @@ class Followed(Protocol):
     absent: bool
 
 
-class Form(NamedTuple):
+class ReportForm(NamedTuple):
     """A kind of report, and what is known of its objects."""
 
     watched: Watched
-    followed: Followed
+    followed: FollowedReports
     stored: StoredReports
 
     @property
@@ -41,7 +41,7 @@ class Form(NamedTuple):
         return self.watched.path(self.watched.versions[0], *key)
 
 
-def choice(forms: Sequence[Form]) -> tuple[Form | None, str]:
+def choice(forms: Sequence[ReportForm]) -> tuple[ReportForm | None, str]:
     """Return the first form that can be used, if there is one, and what to log of it."""
     usable = next((form for form in forms if form.usable), None)
     if usable is not None:

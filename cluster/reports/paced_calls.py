@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Reply
 from cluster.client.new_errors import NewErrors
-from cluster.status.writer import ANSWER, MOST_ERRORS, REPEAT_AFTER, Held, pause_after
+from cluster.status.writer import ANSWER, MOST_ERRORS, REPEAT_AFTER, HeldLease, pause_after
 from cluster.watch.store import Tell
 from cluster.watch.trims import Raw
 
@@ -24,7 +24,7 @@ class PacedCalls:
     """The calls of one writer."""
 
     client: Client
-    lease: Held
+    lease: HeldLease
     tell: Tell
     event: str
     """The name under which failures are logged."""

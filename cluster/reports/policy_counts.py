@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from analysis.audit.ledger import Ledger, Totals
+from analysis.audit.ledger import Ledger, PolicyTotals
 from cluster.background import background
 from cluster.reports.paced_calls import PacedCalls
 from cluster.watch.kinds import KINDS
 from policies.objects.crd import AUDIT
-from policies.state.objects import Entry, Key, id_of
+from policies.state.objects import Key, ObjectEntry, id_of
 
 REST = 10.0
 """Seconds between two writes of the counts of one policy: pods come and go all the time."""
@@ -25,13 +25,13 @@ class PolicyCounts:
 
     calls: PacedCalls
     ledger: Ledger
-    entries: Callable[[], Mapping[Key, Entry]]
+    entries: Callable[[], Mapping[Key, ObjectEntry]]
     """Returns Berth's objects as they are stored."""
     settled: Callable[[], bool]
     """Returns whether all pods are known and judged."""
     rest: float = REST
     written: int = 0
-    _wrote: dict[Key, tuple[str, Totals]] = field(default_factory=dict)
+    _wrote: dict[Key, tuple[str, PolicyTotals]] = field(default_factory=dict)
     """Policy -> (uid, counts) as written last, of which the watch may not have told yet."""
 
     @background("counts")
@@ -59,12 +59,12 @@ class PolicyCounts:
         for key, entry in entries.items():
             if key[0] not in _PATHS:
                 continue
-            wanted = totals.get(id_of(key), Totals())
+            wanted = totals.get(id_of(key), PolicyTotals())
             if entry.status.get(AUDIT) == wanted.status() or self._wrote.get(key) == (entry.uid, wanted):
                 continue
             await self._write(entry, wanted)
 
-    async def _write(self, entry: Entry, wanted: Totals) -> None:
+    async def _write(self, entry: ObjectEntry, wanted: PolicyTotals) -> None:
         watched = _PATHS[entry.kind]
         path = f"{watched.path(watched.versions[0], entry.namespace, entry.name)}/status"
         body = {"metadata": {"uid": entry.uid}, "status": {AUDIT: wanted.status()}}

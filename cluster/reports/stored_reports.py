@@ -23,7 +23,7 @@ _CONTENT = ("source", "scope", "summary", "results")
 _METADATA = ("labels", "annotations", "ownerReferences")
 
 
-class Stored(NamedTuple):
+class StoredObject(NamedTuple):
     """One report."""
 
     digest: str
@@ -55,9 +55,9 @@ def _trimmed(value: Raw, api_version: str, kind: str) -> Raw:
     return {"metadata": names, "stored": as_stored(value)}
 
 
-def as_stored(report: Raw) -> Stored:
+def as_stored(report: Raw) -> StoredObject:
     """Return the report as it is remembered."""
-    return Stored(digest(report), causes(report))
+    return StoredObject(digest(report), causes(report))
 
 
 def _reports(kind: str, plural: str, api_version: str) -> Watched:
@@ -75,12 +75,12 @@ class StoredReports:
 
     def __init__(self, filled: asyncio.Event) -> None:
         self._filled = filled
-        self.reports: dict[ReportKey, Stored] = {}
+        self.reports: dict[ReportKey, StoredObject] = {}
         self._changed: set[ReportKey] = set()
 
     async def replace(self, kind: str, objects: Sequence[Raw]) -> None:
         """Take a full list."""
-        listed: dict[ReportKey, Stored] = {_key(one): one["stored"] for one in objects}
+        listed: dict[ReportKey, StoredObject] = {_key(one): one["stored"] for one in objects}
         self._changed |= {key for key in self.reports.keys() | listed.keys() if self.reports.get(key) != listed.get(key)}
         self.reports = listed
         self._filled.set()
@@ -93,7 +93,7 @@ class StoredReports:
         """Take the end of a report."""
         self.wrote(_key(obj), None)
 
-    def wrote(self, key: ReportKey, stored: Stored | None) -> None:
+    def wrote(self, key: ReportKey, stored: StoredObject | None) -> None:
         """Take the state of one report."""
         if self.reports.get(key) == stored:
             return

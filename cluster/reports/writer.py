@@ -15,7 +15,7 @@ from cluster.background import background
 from cluster.client.errors import Reply
 from cluster.reports.causes import Causes
 from cluster.reports.due_reports import DueReports
-from cluster.reports.forms import Form, choice
+from cluster.reports.forms import ReportForm, choice
 from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.stored_reports import ReportKey, as_stored, digest
 from cluster.status.writer import FOUGHT
@@ -38,7 +38,7 @@ APPLY = "application/apply-patch+yaml"
 
 
 @dataclass(slots=True)
-class Counts:
+class ReportCounts:
     """Totals since the start."""
 
     written: int = 0
@@ -51,7 +51,7 @@ class ReportWriter:
 
     calls: PacedCalls
     ledger: Ledger
-    forms: tuple[Form, ...]
+    forms: tuple[ReportForm, ...]
     """The preferred one first."""
     changed: asyncio.Event
     """Set when the ledger or a stored report has changed."""
@@ -61,9 +61,9 @@ class ReportWriter:
     fought: float = FOUGHT
     rest: float = REST
     idle: float = IDLE
-    counts: Counts = field(default_factory=Counts)
+    counts: ReportCounts = field(default_factory=ReportCounts)
     due: DueReports = field(init=False)
-    _form: Form | None = None
+    _form: ReportForm | None = None
     _text: str = ""
     _held: bool = False
     _wrote: dict[ReportKey, tuple[str, str, float]] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class ReportWriter:
         self._wrote.clear()
         self._denied.clear()
 
-    async def _bring(self, form: Form, key: ReportKey) -> bool:
+    async def _bring(self, form: ReportForm, key: ReportKey) -> bool:
         """Bring one report up to date. Return False if the API server fails or the Lease is not held any more."""
         wanted, stored = self.due.wanted(key, form.api_version), form.stored.reports.get(key)
         if wanted is None:
@@ -197,7 +197,7 @@ class ReportWriter:
         self.due.done(key)
         return True
 
-    async def _delete(self, form: Form, key: ReportKey) -> bool:
+    async def _delete(self, form: ReportForm, key: ReportKey) -> bool:
         reply = await self.calls.call("DELETE", form.path(key), None, "application/json", {})
         if reply is None:
             return False
@@ -222,7 +222,7 @@ class ReportWriter:
         self.due.postpone(key, self.calls.clock() + pause)
         return True
 
-    async def _sweep(self, form: Form) -> bool:
+    async def _sweep(self, form: ReportForm) -> bool:
         """Delete reports of other forms: they were written before the cluster had this one."""
         for other in self.forms:
             if other is not form and other.usable and not await _each(list(other.stored.reports), partial(self._delete, other)):

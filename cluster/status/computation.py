@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
-from analysis.conditions import Finding, in_steps
+from analysis.conditions import ObjectStatus, in_steps
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.status.quotas import quotas
 from policies.facts.stored_selector import selector_of
 from policies.label_selector import LabelSelector
 from policies.policy import REGISTRATION, Policy
-from policies.state.objects import Entry, Key
+from policies.state.objects import Key, ObjectEntry
 from policies.state.snapshot import Snapshot
 from policies.values.untyped import map_at, maps_in
 
@@ -26,7 +26,7 @@ SLICE, PAUSE = 0.002, 0.006
 """Seconds of work, and of leaving the event loop to reviews: at most a quarter of the time is used."""
 
 
-class Turn:
+class WorkSlice:
     """A slice of work on the event loop."""
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class Turn:
 
 
 @dataclass(slots=True)
-class Known:
+class WriterState:
     """The state that the writer was given last."""
 
     snapshot: Snapshot
-    entries: Mapping[Key, Entry]
+    entries: Mapping[Key, ObjectEntry]
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class _Basis:
     """Keeps the snapshot's tables alive, so that no other table gets the ``id`` of one of them."""
 
     @classmethod
-    def of(cls, known: Known, quotas: object, registered: LabelSelector | None) -> _Basis:
+    def of(cls, known: WriterState, quotas: object, registered: LabelSelector | None) -> _Basis:
         snapshot = known.snapshot
         return cls(
             policies=snapshot.policies,
@@ -83,14 +83,14 @@ class _Basis:
         )
 
 
-class Search:
+class QuotaSearch:
     """The latest findings. ``failed`` is called with the error when quotas can't be listed."""
 
     def __init__(self, client: Client, failed: Callable[[str], None], clock: Callable[[], float]) -> None:
         self._client = client
         self._failed = failed
         self._clock = clock
-        self._found: dict[Key, Finding] = {}
+        self._found: dict[Key, ObjectStatus] = {}
         self._basis: _Basis | None = None
         self._quotas: Mapping[str, list[dict[str, str]]] = {}
         self._quotas_at: float | None = None
@@ -99,7 +99,7 @@ class Search:
         self.done = 0
         """The number of times that findings were computed."""
 
-    async def _list_quotas(self, known: Known) -> None:
+    async def _list_quotas(self, known: WriterState) -> None:
         """List quotas, but only while they matter: while a policy sets MIG slices by default."""
         if not any(isinstance(e.acting, Policy) and e.acting.default.mig is not None for e in known.entries.values()):
             self._quotas, self._quotas_at = {}, None
@@ -129,7 +129,7 @@ class Search:
         if first is not None:  # all have the same
             self._registered = selector_of(map_at(first, "namespaceSelector"))
 
-    async def found(self, known: Known) -> dict[Key, Finding]:
+    async def found(self, known: WriterState) -> dict[Key, ObjectStatus]:
         """Return the findings.
 
         They are not computed again if only statuses, which come back by the watch after each write, or facts
@@ -144,12 +144,12 @@ class Search:
             self.done += 1
         return self._found
 
-    async def _sliced(self, steps: Generator[None, None, dict[Key, Finding]]) -> dict[Key, Finding]:
-        turn = Turn()
+    async def _sliced(self, steps: Generator[None, None, dict[Key, ObjectStatus]]) -> dict[Key, ObjectStatus]:
+        turn = WorkSlice()
         while True:
             try:
                 next(steps)
             except StopIteration as done:
-                found: dict[Key, Finding] = done.value
+                found: dict[Key, ObjectStatus] = done.value
                 return found
             await turn.over()

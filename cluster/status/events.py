@@ -45,7 +45,7 @@ _NAME = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class EventSubject:
     """The object that an event is about."""
 
     key: Key
@@ -68,7 +68,7 @@ class About:
     """What makes it the same event as one that was sent before, which the API server then keeps; "" if it never is."""
 
 
-class Bucket:
+class TokenBucket:
     """A token bucket: ``burst`` events at once after a quiet time, then ``rate`` per second."""
 
     __slots__ = ("_at", "_burst", "_left", "_rate")
@@ -110,9 +110,9 @@ class Events:
         self._tell = tell
         self._clock = clock
         self._chance = chance
-        self._of_cluster = Bucket(BURST, RATE, clock())
-        self._of_tenants = Bucket(BURST, RATE, clock())
-        self._of_one: dict[str, Bucket] = {}
+        self._of_cluster = TokenBucket(BURST, RATE, clock())
+        self._of_tenants = TokenBucket(BURST, RATE, clock())
+        self._of_one: dict[str, TokenBucket] = {}
         self._waiting: deque[tuple[str, Raw]] = deque()
         self._filled = asyncio.Event()
         self._errors = NewErrors()
@@ -120,7 +120,7 @@ class Events:
         self.dropped = 0
         """Events over the rate, or not sent: denied by the API server, unreachable, or without the Lease."""
 
-    def changed(self, subject: Subject, before: Mapping[str, tuple[str, str]], now: Condition) -> None:
+    def changed(self, subject: EventSubject, before: Mapping[str, tuple[str, str]], now: Condition) -> None:
         """Queue an event if the condition has changed.
 
         ``before``: (status, reason) by type of condition, as stored before. A condition that is good from the
@@ -154,11 +154,11 @@ class Events:
             bucket.take()
         return True
 
-    def _own(self, namespace: str, now: float) -> Bucket:
+    def _own(self, namespace: str, now: float) -> TokenBucket:
         if namespace not in self._of_one:
             if len(self._of_one) >= MOST_NAMESPACES:
                 self._of_one = {name: bucket for name, bucket in self._of_one.items() if not bucket.full(now)}
-            self._of_one[namespace] = Bucket(BURST_OF_ONE, RATE_OF_ONE, now)
+            self._of_one[namespace] = TokenBucket(BURST_OF_ONE, RATE_OF_ONE, now)
         return self._of_one[namespace]
 
     def _event(self, regarding: Raw, namespace: str, about: About) -> tuple[str, Raw]:

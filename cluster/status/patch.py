@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis.conditions import Finding
+from analysis.conditions import ObjectStatus
 from analysis.conditions.conditions import Condition
 from cluster.watch.trims import Raw
 
 
-def differs(finding: Finding, status: Mapping[str, Any]) -> bool:
+def differs(finding: ObjectStatus, status: Mapping[str, Any]) -> bool:
     """Return whether the stored status differs from the finding in anything but times.
 
     A status that others wrote may hold anything.
@@ -29,7 +29,7 @@ def differs(finding: Finding, status: Mapping[str, Any]) -> bool:
     )
 
 
-def patch(finding: Finding, status: Mapping[str, Any], resource_version: str) -> Raw:
+def patch(finding: ObjectStatus, status: Mapping[str, Any], resource_version: str) -> Raw:
     """Return the merge patch of the ``status`` subresource.
 
     A condition whose status stays the same keeps its lastTransitionTime.

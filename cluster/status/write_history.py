@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from analysis.conditions import Finding
-from cluster.status.computation import Turn
+from analysis.conditions import ObjectStatus
+from cluster.status.computation import WorkSlice
 from cluster.status.patch import differs
-from policies.state.objects import Entry, Key
+from policies.state.objects import Key, ObjectEntry
 
 
 @dataclass(slots=True)
@@ -16,16 +16,16 @@ class History:
     """The writes of one object."""
 
     uid: str
-    looked_at: tuple[str, Finding | None] = ("", None)
+    looked_at: tuple[str, ObjectStatus | None] = ("", None)
     """(resourceVersion, finding) for which nothing is to be done: a write without changes keeps the
     resourceVersion."""
-    wrote: Finding | None = None
+    wrote: ObjectStatus | None = None
     at: float = 0.0
     """The time at which ``wrote`` was written, or tried in vain."""
     since: float = 0.0
     """The time at which the stored status was first found to differ; 0 if it does not."""
 
-    def try_later(self, finding: Finding, now: float) -> None:
+    def try_later(self, finding: ObjectStatus, now: float) -> None:
         """Record a failed write, to be tried again in a minute.
 
         The next turn begins with another object: otherwise one object could keep all others from being
@@ -54,17 +54,17 @@ class WriteHistory:
         for key in self._of.keys() - set(keys):
             del self._of[key]
 
-    async def due(self, entries: Mapping[Key, Entry], found: Mapping[Key, Finding]) -> list[Key]:
+    async def due(self, entries: Mapping[Key, ObjectEntry], found: Mapping[Key, ObjectStatus]) -> list[Key]:
         """Return the objects whose status is to be written, those that wait longest first."""
         due: list[tuple[float, Key]] = []
-        turn = Turn()
+        turn = WorkSlice()
         for key, finding in found.items():
             if self.is_due(entries.get(key), finding):
                 due.append((self._of[key].since, key))
             await turn.over()
         return [key for _, key in sorted(due)]
 
-    def is_due(self, entry: Entry | None, finding: Finding) -> bool:
+    def is_due(self, entry: ObjectEntry | None, finding: ObjectStatus) -> bool:
         """Return whether to write the finding to the object.
 
         That is so if the object is still the one of the finding (uid and generation), its status differs, and

@@ -17,20 +17,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from analysis.conditions import Finding
+from analysis.conditions import ObjectStatus
 from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Reply
 from cluster.client.new_errors import NewErrors
-from cluster.status.computation import Known, Search
-from cluster.status.events import Events, Subject
+from cluster.status.computation import QuotaSearch, WriterState
+from cluster.status.events import Events, EventSubject
 from cluster.status.leader_election import Lease
 from cluster.status.patch import differs, patch, written
 from cluster.status.write_history import History, WriteHistory
 from cluster.watch.kinds import KINDS
 from cluster.watch.store import Tell
 from cluster.watch.trims import Raw
-from policies.state.objects import Entry, Key, id_of
+from policies.state.objects import Key, ObjectEntry, id_of
 from policies.state.snapshot import Snapshot
 
 RATE = 20.0
@@ -55,7 +55,7 @@ PATCH = "application/merge-patch+json"
 _PATHS = {watched.kind: watched for watched in KINDS if watched.ours}
 
 
-class Held(Protocol):
+class HeldLease(Protocol):
     """The part of a Lease that the writer uses."""
 
     @property
@@ -64,7 +64,7 @@ class Held(Protocol):
 
 
 @dataclass(slots=True)
-class Counts:
+class StatusCounts:
     """Totals since the start."""
 
     written: int = 0
@@ -79,7 +79,7 @@ class StatusWriter:
     loop only."""
 
     client: Client
-    lease: Held
+    lease: HeldLease
     tell: Tell
     events: Events | None = None
     clock: Callable[[], float] = time.monotonic
@@ -90,15 +90,15 @@ class StatusWriter:
     reachable: Callable[[], bool] = lambda: True
     """Returns whether the API server can be called, as far as is known."""
     idle: float = IDLE
-    counts: Counts = field(default_factory=Counts)
-    _known: Known | None = None
+    counts: StatusCounts = field(default_factory=StatusCounts)
+    _known: WriterState | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _found: dict[Key, Finding] = field(default_factory=dict)
+    _found: dict[Key, ObjectStatus] = field(default_factory=dict)
     _failures: int = 0
     _asked: float = 0.0
 
     def __post_init__(self) -> None:
-        self._search = Search(self.client, self._failed, self.clock)
+        self._search = QuotaSearch(self.client, self._failed, self.clock)
         self._history = WriteHistory(self.clock, self.fought)
         self._errors = NewErrors(MOST_ERRORS, REPEAT_AFTER, self.clock)
 
@@ -107,9 +107,9 @@ class StatusWriter:
         """The number of times that findings were computed."""
         return self._search.done
 
-    def take(self, snapshot: Snapshot, entries: Mapping[Key, Entry]) -> None:
+    def take(self, snapshot: Snapshot, entries: Mapping[Key, ObjectEntry]) -> None:
         """Set the current state. The caller must not change ``entries`` afterwards."""
-        self._known = Known(snapshot, entries)
+        self._known = WriterState(snapshot, entries)
         self._changed.set()
 
     @background("statuses")
@@ -190,7 +190,7 @@ class StatusWriter:
         await asyncio.sleep(max(0.0, begun + 1 / self.rate - self.clock()))
         return going_on
 
-    def _answered(self, entry: Entry, finding: Finding, history: History, reply: Reply) -> bool:
+    def _answered(self, entry: ObjectEntry, finding: ObjectStatus, history: History, reply: Reply) -> bool:
         if reply.ok and isinstance(reply.body, dict):
             self._done(entry, finding, history, reply.body)
         elif reply.status in (404, 409):
@@ -205,19 +205,19 @@ class StatusWriter:
             self._denied(entry, finding, history, reply)
         return True
 
-    def _done(self, entry: Entry, finding: Finding, history: History, body: Raw) -> None:
+    def _done(self, entry: ObjectEntry, finding: ObjectStatus, history: History, body: Raw) -> None:
         self.counts.written += 1
         history.wrote, history.at, history.since = finding, self.clock(), 0.0
         stored = body.get("status")
         if differs(finding, stored if isinstance(stored, dict) else {}):
             self._failed(f"{id_of(entry.key)}: the API server stored another status than the one written")
         if self.events is not None:
-            subject = Subject(key=entry.key, uid=entry.uid, resource_version=entry.resource_version)
+            subject = EventSubject(key=entry.key, uid=entry.uid, resource_version=entry.resource_version)
             before = written(entry.status)
             for condition in finding.conditions:
                 self.events.changed(subject, before, condition)
 
-    def _denied(self, entry: Entry, finding: Finding, history: History, reply: Reply) -> None:
+    def _denied(self, entry: ObjectEntry, finding: ObjectStatus, history: History, reply: Reply) -> None:
         """Record a write that was denied for its content or by RBAC: it is tried again in a minute."""
         history.try_later(finding, self.clock())
         self.counts.failed += 1

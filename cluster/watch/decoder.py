@@ -33,7 +33,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPage:
     """One page of a list, with trimmed objects."""
 
     objects: list[Raw]
@@ -67,7 +67,7 @@ def event(line: bytes, watched: Watched, version: str) -> Event:
     return Event(cast(Change, kind), trimmed, number(metadata["resourceVersion"]), place)
 
 
-def page(body: Any, watched: Watched, version: str) -> Page:
+def page(body: Any, watched: Watched, version: str) -> ListPage:
     """Read one page of a list. Raises Garbled."""
     wanted = {f"{watched.kind}List"} | ({f"{PARTIAL}List"} if watched.metadata_only else set())
     kind = body.get("kind") if isinstance(body, dict) else type(body).__name__
@@ -84,7 +84,7 @@ def page(body: Any, watched: Watched, version: str) -> Page:
         _check(value, watched, version)
         _check_kind(value, watched, version, needed=False)
         objects.append(_trimmed(value, watched, version))
-    return Page(objects, number(metadata.get("resourceVersion")), more)
+    return ListPage(objects, number(metadata.get("resourceVersion")), more)
 
 
 def number(version: object) -> int:

@@ -7,7 +7,7 @@ from cluster.client.errors import Failure, Unreachable
 from cluster.watch.kinds import Watched
 
 
-class Held(Failure):
+class HeldDeletions(Failure):
     """The CustomResourceDefinition of the kind is gone: objects deleted with it are not removed from the
     store."""
 
@@ -26,7 +26,7 @@ async def check_definition(client: Client, watched: Watched) -> None:
     metadata = reply.body.get("metadata") if isinstance(reply.body, dict) else None
     is_deleted = reply.ok and isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
     if reply.status == 404 or is_deleted:
-        raise Held(gone(watched))
+        raise HeldDeletions(gone(watched))
 
 
 def gone(watched: Watched) -> str:

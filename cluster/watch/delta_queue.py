@@ -41,7 +41,7 @@ AT_ONCE, AT_ONCE_BYTES = 500, 2**20
 """Objects of a list, and bytes of them, that are taken in during one turn of the event loop: 5 ms."""
 
 
-class _Turn:
+class _IntakeTurn:
     """One turn of the event loop, while a list is taken in."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class DeltaQueue:
         """
         known, changes = self._known.setdefault(kind, {}), dict[Key, Raw | None]()
         listed, ages = dict[tuple[str, str], Raw](), list[_Age]()
-        turn, self._least_unread[kind] = _Turn(), self._unread[kind]
+        turn, self._least_unread[kind] = _IntakeTurn(), self._unread[kind]
         try:
             for one in objects:
                 place = _place(one)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from cluster.client.api_client import Client
-from cluster.client.errors import Garbled, Rejected, Reply, TooLarge
+from cluster.client.errors import Garbled, Rejected, Reply, ResponseTooLarge
 from cluster.client.line_stream import MOST
 from cluster.watch.bounds import ListBounds
 from cluster.watch.connectivity import unauthorized
-from cluster.watch.decoder import Page, event, page
+from cluster.watch.decoder import ListPage, event, page
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw
 
@@ -109,7 +109,7 @@ class Listing:
             more = following.more
         return objects, first.version
 
-    async def _page(self, version: str, more: str) -> Page:
+    async def _page(self, version: str, more: str) -> ListPage:
         path = self._watched.path(version, self._namespace)
         reply = await self._reply(path, more)
         if reply.status == 401:
@@ -129,7 +129,7 @@ class Listing:
             most = LARGE_PAGE if self._limit > 1 else MOST
             try:
                 return await self._client.call("GET", path, query=query, accept=self._watched.accept("list"), seconds=SECONDS, most=most)
-            except TooLarge:
+            except ResponseTooLarge:
                 if self._limit == 1:
                     raise
                 self._limit = max(1, self._limit // GROWS)

@@ -25,7 +25,7 @@ from cluster.watch.decoder import Event, event
 from cluster.watch.definition import check_definition, gone
 from cluster.watch.kinds import Watched
 from cluster.watch.listing import Listing
-from cluster.watch.store import Counts, Store, Tell
+from cluster.watch.store import Store, StoreCounts, Tell
 
 ABSENT = 30.0
 """Seconds before a kind that the server does not have is requested again."""
@@ -78,7 +78,7 @@ class Reflector:
         self._listing_since = 0.0
         self.kind = watched.title
         self.without = watched.without
-        self.counts = Counts()
+        self.counts = StoreCounts()
         self.synced = False
         """True once the store had a full list from the server, or does not need one: see ``settled``."""
         self.absent = False

@@ -30,7 +30,7 @@ class Tell(Protocol):
 
 
 @dataclass(slots=True)
-class Counts:
+class StoreCounts:
     """Totals since the start."""
 
     lists: int = 0

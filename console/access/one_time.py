@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from analysis.world.world import World
 from console.server.query import Query
-from console.world.scope import EVERYTHING, Kind, Scope
+from console.world.scope import EVERYTHING, ListedKind, Scope
 
 COOKIE = "berth_console"
 FIELD = "token"
@@ -35,7 +35,7 @@ class LocalVisitor:
         """Return everything: what their kubeconfig may not list was not read."""
         return EVERYTHING
 
-    async def may_list(self, kinds: Iterable[Kind], namespace: str) -> Collection[Kind]:
+    async def may_list(self, kinds: Iterable[ListedKind], namespace: str) -> Collection[ListedKind]:
         """Return all of them, likewise."""
         return [*kinds]
 

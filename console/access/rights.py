@@ -15,7 +15,7 @@ from analysis.world.world import World
 from cluster.client.errors import Unreachable
 from console.access.api_server import ApiServer
 from console.access.people import Person
-from console.world.scope import ALL, Kind, Namespaces, Scope
+from console.world.scope import ALL, ListableNamespaces, ListedKind, Scope
 
 LASTS = 30.0
 """Seconds for which an answer counts: who is given a right, or loses one, sees it then."""
@@ -25,27 +25,27 @@ MOST_ANSWERS = 20_000
 """Answers about one person, after which namespaces that the world does not know are no longer asked about: 4,000 namespaces."""
 
 
-NAMESPACED: Mapping[str, Kind] = {
-    "pods": Kind("", "pods"),
-    "own_policies": Kind("berth.dev", "gpupolicies"),
-    "events": Kind("", "events"),
+NAMESPACED: Mapping[str, ListedKind] = {
+    "pods": ListedKind("", "pods"),
+    "own_policies": ListedKind("berth.dev", "gpupolicies"),
+    "events": ListedKind("", "events"),
 }
-CLUSTER_WIDE: Mapping[str, Kind] = {
-    "cluster_policies": Kind("berth.dev", "clustergpupolicies"),
-    "node_templates": Kind("berth.dev", "gpunodetemplates"),
-    "nodes": Kind("", "nodes"),
-    "node_pools": Kind("karpenter.sh", "nodepools"),
+CLUSTER_WIDE: Mapping[str, ListedKind] = {
+    "cluster_policies": ListedKind("berth.dev", "clustergpupolicies"),
+    "node_templates": ListedKind("berth.dev", "gpunodetemplates"),
+    "nodes": ListedKind("", "nodes"),
+    "node_pools": ListedKind("karpenter.sh", "nodepools"),
 }
-REPORTS = (Kind("openreports.io", "reports"), Kind("wgpolicyk8s.io", "policyreports"))
+REPORTS = (ListedKind("openreports.io", "reports"), ListedKind("wgpolicyk8s.io", "policyreports"))
 """The field ``reports``: a cluster has the one or the other, and which one was read is not asked here, so both must be allowed."""
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownRights:
     """The answers about one person."""
 
     at: float
-    answers: dict[tuple[Kind, str], bool] = field(default_factory=dict)
+    answers: dict[tuple[ListedKind, str], bool] = field(default_factory=dict)
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -55,7 +55,7 @@ class Rights:
     def __init__(self, server: ApiServer, clock: Callable[[], float] = time.monotonic) -> None:
         self._server = server
         self._clock = clock
-        self._known: OrderedDict[Person, _Known] = OrderedDict()
+        self._known: OrderedDict[Person, _KnownRights] = OrderedDict()
 
     async def of(self, person: Person, world: World, named: Collection[str] = ()) -> Scope:
         """Return what somebody may list of a world. ``named``: namespaces that they ask about, of which the world may know nothing.
@@ -67,30 +67,30 @@ class Rights:
             asked = named if len(known.answers) < MOST_ANSWERS else ()
             return await self._scope(person, known.answers, places(world) | frozenset(asked))
 
-    async def may_list(self, person: Person, kinds: Iterable[Kind], namespace: str) -> frozenset[Kind]:
+    async def may_list(self, person: Person, kinds: Iterable[ListedKind], namespace: str) -> frozenset[ListedKind]:
         """Return those of the kinds that somebody may list in a namespace. Raises Unreachable."""
         known, every = self._known_of(person), frozenset(kinds)
         async with known.asking:
             await self._ask(person, known.answers, [(kind, namespace) for kind in every])
             return frozenset(kind for kind in every if known.answers[kind, namespace])
 
-    def _known_of(self, person: Person) -> _Known:
+    def _known_of(self, person: Person) -> _KnownRights:
         known = self._known.get(person)
         if known is None or self._clock() - known.at >= LASTS:
-            known = self._known[person] = _Known(self._clock())
+            known = self._known[person] = _KnownRights(self._clock())
         self._known.move_to_end(person)
         while len(self._known) > MOST:
             self._known.popitem(last=False)
         return known
 
-    async def _scope(self, person: Person, answers: dict[tuple[Kind, str], bool], where: frozenset[str]) -> Scope:
+    async def _scope(self, person: Person, answers: dict[tuple[ListedKind, str], bool], where: frozenset[str]) -> Scope:
         several = [*NAMESPACED.values(), *REPORTS]
         await self._ask(person, answers, [(kind, "") for kind in (*several, *CLUSTER_WIDE.values())])
 
-        def may(kind: Kind, namespace: str) -> bool:
+        def may(kind: ListedKind, namespace: str) -> bool:
             return answers[kind, ""] or answers.get((kind, namespace), False)
 
-        async def ask(kinds: Iterable[Kind], namespaces: Iterable[str]) -> None:
+        async def ask(kinds: Iterable[ListedKind], namespaces: Iterable[str]) -> None:
             every = list(namespaces)
             await self._ask(person, answers, [(kind, one) for kind in kinds if not answers[kind, ""] for one in every])
 
@@ -100,10 +100,10 @@ class Rights:
         await ask([*NAMESPACED.values(), one_form], seen)
         await ask([other_form], [one for one in seen if may(one_form, one)])
 
-        def of(*kinds: Kind) -> Namespaces:
+        def of(*kinds: ListedKind) -> ListableNamespaces:
             if all(answers[kind, ""] for kind in kinds):
                 return ALL
-            return Namespaces(names=frozenset(one for one in where if all(may(kind, one) for kind in kinds)))
+            return ListableNamespaces(names=frozenset(one for one in where if all(may(kind, one) for kind in kinds)))
 
         return Scope(
             who=person.name,
@@ -112,7 +112,7 @@ class Rights:
             **{name: answers[kind, ""] for name, kind in CLUSTER_WIDE.items()},  # type: ignore[arg-type]
         )
 
-    async def _ask(self, person: Person, answers: dict[tuple[Kind, str], bool], asked: Iterable[tuple[Kind, str]]) -> None:
+    async def _ask(self, person: Person, answers: dict[tuple[ListedKind, str], bool], asked: Iterable[tuple[ListedKind, str]]) -> None:
         """Ask what is not known yet, together. One that is not answered ends all."""
         missing = [one for one in asked if one not in answers]
         try:
@@ -122,7 +122,7 @@ class Rights:
             raise errors.exceptions[0] from None
         answers.update({one: task.result() for one, task in tasks.items()})
 
-    async def _may_list(self, person: Person, kind: Kind, namespace: str) -> bool:
+    async def _may_list(self, person: Person, kind: ListedKind, namespace: str) -> bool:
         what = {"verb": "list", "group": kind.group, "resource": kind.plural, "namespace": namespace}
         spec: dict[str, Any] = {"user": person.name, "resourceAttributes": what}
         spec |= {"uid": person.uid} if person.uid else {}

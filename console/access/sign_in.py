@@ -19,7 +19,7 @@ from console.access.people import People, Person, expiry
 from console.access.returning import asked_page
 from console.access.rights import Rights
 from console.access.sessions import Session, Sessions
-from console.world.scope import Kind, Scope
+from console.world.scope import ListedKind, Scope
 from documents.printable import cut
 from telemetry import log
 
@@ -52,7 +52,7 @@ class SignedIn:
         """Return what they may list. Raises Unreachable."""
         return await self._rights.of(self.person, world, named)
 
-    async def may_list(self, kinds: Iterable[Kind], namespace: str) -> Collection[Kind]:
+    async def may_list(self, kinds: Iterable[ListedKind], namespace: str) -> Collection[ListedKind]:
         """Return those of the kinds that they may list in a namespace. Raises Unreachable."""
         return await self._rights.may_list(self.person, kinds, namespace)
 

@@ -25,7 +25,7 @@ _LEAST = 52
 _BAR_FROM, _BAR, _BAR_HEIGHT, _BAR_STEP = 92, 146, 14, 24
 
 
-class Text(NamedTuple):
+class DrawnText(NamedTuple):
     """One text, with the point where its line starts."""
 
     x: int
@@ -42,7 +42,7 @@ class Drawing:
     held: str
     free: str
     out: str
-    texts: Sequence[Text]
+    texts: Sequence[DrawnText]
     tiles: bool
     """True if each node is drawn."""
 
@@ -52,7 +52,7 @@ class _Canvas:
     held: list[str]
     free: list[str]
     out: list[str]
-    texts: list[Text]
+    texts: list[DrawnText]
 
 
 def drawing(uses: Sequence[Use]) -> Drawing:
@@ -74,7 +74,7 @@ def _tiles(canvas: _Canvas, uses: Sequence[Use]) -> int:
     high = _TEXT + rows * _STEP + 6
     for at, one in enumerate(sorted(uses, key=lambda one: (-one.free, -one.held, one.node))):
         left, top = at % across * (wide + _GAP), at // across * high
-        canvas.texts.append(Text(left, top + 12, _short(one)))
+        canvas.texts.append(DrawnText(left, top + 12, _short(one)))
         for cell, path in enumerate(_cells(canvas, one)):
             path.append(_box(left + cell % columns * _STEP + 1, top + _TEXT + cell // columns * _STEP + 1, _CELL - 2, _CELL - 2))
             if path is canvas.out:
@@ -135,7 +135,7 @@ def _bars(canvas: _Canvas, uses: Sequence[Use]) -> int:
     most = max(bar.nodes for bar in found)
     for at, bar in enumerate(found):
         top = at * _BAR_STEP
-        canvas.texts.append(Text(0, top + 12, bar.label))
+        canvas.texts.append(DrawnText(0, top + 12, bar.label))
         length = max(4, round(_BAR * bar.nodes / most))
         left = _BAR_FROM
         every = max(1, bar.held + bar.free + bar.out)
@@ -145,7 +145,7 @@ def _bars(canvas: _Canvas, uses: Sequence[Use]) -> int:
                 path.append(_box(left + begin, top + 1, end - begin, _BAR_HEIGHT))
         if ends[2] - ends[1] >= 4:
             canvas.out.append(f"M{left + ends[1]} {top + 1 + _BAR_HEIGHT}L{left + ends[2]} {top + 1}")
-        canvas.texts.append(Text(left + length + 6, top + 12, f"{bar.nodes} node{'' if bar.nodes == 1 else 's'}"))
+        canvas.texts.append(DrawnText(left + length + 6, top + 12, f"{bar.nodes} node{'' if bar.nodes == 1 else 's'}"))
     return len(found) * _BAR_STEP
 
 

@@ -10,8 +10,8 @@ from analysis.audit.ledger import AuditedPod
 from analysis.why import sentences
 from console.berths.denials import words
 from console.berths.drawing import Drawing, drawing
-from console.berths.groups import Group, Line, groups
-from console.berths.landing import OUTCOMES, Answer, Landing, answer, of_group, of_pool, selector
+from console.berths.groups import DeviceLine, ModelGroup, groups
+from console.berths.landing import OUTCOMES, Landing, LandingResult, answer, of_group, of_pool, selector
 from console.berths.marks import POOL, marks
 from console.berths.pages import no_nodes, pool_names, taint_text
 from console.berths.pools import EmptyPool, empty, limits
@@ -86,7 +86,7 @@ def group(visit: Visit) -> Page:
     return _page(visit, fleet, None, without, pool)
 
 
-def _page(visit: Visit, fleet: Fleet, found: Group | None, without: EmptyPool | None, pool: Pool | None) -> Page:
+def _page(visit: Visit, fleet: Fleet, found: ModelGroup | None, without: EmptyPool | None, pool: Pool | None) -> Page:
     view, query = visit.view, visit.query
     what, name, model = (query.name(field) for field in ("kind", "name", "model"))
     names = (
@@ -125,7 +125,7 @@ def _page(visit: Visit, fleet: Fleet, found: Group | None, without: EmptyPool | 
     return Page(template="berths_group.html", title=f"{what} {name}", values=values)
 
 
-def _landing(found: Group | None, without: EmptyPool | None, resource: str, fleet: Fleet) -> Landing | None:
+def _landing(found: ModelGroup | None, without: EmptyPool | None, resource: str, fleet: Fleet) -> Landing | None:
     if not resource:
         return None
     if found is not None:
@@ -133,7 +133,7 @@ def _landing(found: Group | None, without: EmptyPool | None, resource: str, flee
     return of_pool(without.pool, resource, fleet) if without is not None else None
 
 
-def _drawn(found: Group | None) -> list[tuple[Line, Drawing]]:
+def _drawn(found: ModelGroup | None) -> list[tuple[DeviceLine, Drawing]]:
     return [(line, drawing(line.uses)) for line in found.lines] if found is not None else []
 
 
@@ -154,7 +154,7 @@ def _asking(picks: Mapping[str, str], taints: Sequence[Taint]) -> dict[str, Any]
 
 
 def _rows(view: View, landing: Landing, namespaces: Sequence[str]) -> list[LandingRow]:
-    found: dict[int, tuple[Answer, list[str]]] = {}
+    found: dict[int, tuple[LandingResult, list[str]]] = {}
     alike: dict[Any, int] = {}
     for namespace in namespaces:
         one = answer(view.world, namespace, landing)
@@ -165,7 +165,7 @@ def _rows(view: View, landing: Landing, namespaces: Sequence[str]) -> list[Landi
     return [_row(view, one, names) for one, names in rows]
 
 
-def _row(view: View, one: Answer, namespaces: Sequence[str]) -> LandingRow:
+def _row(view: View, one: LandingResult, namespaces: Sequence[str]) -> LandingRow:
     wrote = [policy for policy in one.wrote if view.shows_policy(policy)]
     return LandingRow(
         namespaces=namespaces,
@@ -179,7 +179,7 @@ def _row(view: View, one: Answer, namespaces: Sequence[str]) -> LandingRow:
     )
 
 
-def _nodes(view: View, found: Group | None, names: Sequence[str]) -> list[NodeRow]:
+def _nodes(view: View, found: ModelGroup | None, names: Sequence[str]) -> list[NodeRow]:
     if found is None:
         return []
     uses: dict[str, list[tuple[str, Use]]] = {name: [] for name in names}

@@ -30,7 +30,7 @@ class GroupKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DeviceLine:
     """The devices of one resource name in a group: whole GPUs, slices of one size, or shared ones."""
 
     resource: str
@@ -75,14 +75,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ModelGroup:
     """Nodes of one group that have devices of one model, or labels that say so."""
 
     key: GroupKey
     gpu: Gpu | None
     nodes: Sequence[str]
     """Names, sorted."""
-    lines: Sequence[Line]
+    lines: Sequence[DeviceLine]
     """Most devices first."""
     bare: Sequence[str]
     """Nodes that should have devices, as their labels say, and have none."""
@@ -110,7 +110,7 @@ class Group:
         return _sum(line.usd_out for line in self.lines)
 
 
-def _counted(world: World) -> tuple[Group, ...]:
+def _counted(world: World) -> tuple[ModelGroup, ...]:
     places = {place.name: place for place in world.seen.fleet.nodes}
     members: dict[GroupKey, list[tuple[GpuNode, Node]]] = {}
     for node in world.seen.nodes.values():
@@ -125,7 +125,7 @@ def _counted(world: World) -> tuple[Group, ...]:
 _GROUPS = Derived(_counted)
 
 
-def groups(world: World) -> tuple[Group, ...]:
+def groups(world: World) -> tuple[ModelGroup, ...]:
     """Return all groups, by name. Whoever shows them asks first whether nodes may be listed."""
     return _GROUPS.of(world)
 
@@ -137,7 +137,7 @@ class _Counter:
         self._startup = startup
         self._known = known
 
-    def group(self, key: GroupKey, members: Sequence[tuple[GpuNode, Node]]) -> Group:
+    def group(self, key: GroupKey, members: Sequence[tuple[GpuNode, Node]]) -> ModelGroup:
         nodes = [node for node, _ in members]
         states = Counter(state(place) for _, place in members)
         prices = [self._prices.of_node(node) for node in nodes]
@@ -146,7 +146,7 @@ class _Counter:
         having = {one.node for line in lines for one in line.uses}
         shared = set(nodes[0].labels.items()).intersection(*(node.labels.items() for node in nodes))
         taints = Counter(taint for node in nodes for taint in set(node.taints) if not passes(taint.key, self._startup))
-        return Group(
+        return ModelGroup(
             key=key,
             gpu=nodes[0].gpu,
             nodes=[node.name for node in nodes],
@@ -161,7 +161,7 @@ class _Counter:
             unpriced=prices.count(None),
         )
 
-    def _line(self, name: str, members: Sequence[tuple[GpuNode, Node]]) -> Line:
+    def _line(self, name: str, members: Sequence[tuple[GpuNode, Node]]) -> DeviceLine:
         uses, free, out, each = [], [], [], []
         known = self._known
         for node, place in members:
@@ -176,7 +176,7 @@ class _Counter:
                 free.append(usd * one.free)
                 out.append(usd * one.out)
         sort, unit = self._words(name)
-        return Line(
+        return DeviceLine(
             resource=name,
             sort=sort,
             unit=unit,

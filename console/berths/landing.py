@@ -16,7 +16,7 @@ from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from analysis.scan.seen import GROUP_KEYS
 from analysis.world.world import World
-from console.berths.groups import Group
+from console.berths.groups import ModelGroup
 from console.world.derived import Derived
 from policies.facts.places import passes
 from policies.lru import LruCache
@@ -42,7 +42,7 @@ MODEL_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.googl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class LandingResult:
     """What becomes of such a pod."""
 
     outcome: Outcome
@@ -69,7 +69,7 @@ class Landing:
     fleet: Fleet
 
 
-def of_group(group: Group, resource: str, fleet: Fleet) -> Landing:
+def of_group(group: ModelGroup, resource: str, fleet: Fleet) -> Landing:
     """Return the landing on the nodes of a group that have devices of this name."""
     names = {one.node for line in group.lines if line.resource == resource for one in line.uses}
     found: dict[Any, Node] = {}
@@ -89,13 +89,13 @@ def of_pool(pool: Pool, resource: str, fleet: Fleet) -> Landing:
     return Landing(id=("NodePool", pool.name, "", resource), resource=resource, asks=({POOL: pool.name},), fleet=places)
 
 
-def selector(group: Group) -> dict[str, str]:
+def selector(group: ModelGroup) -> dict[str, str]:
     """Return the labels that pick the group: its name, else what is on its nodes; {} if no label tells."""
     keys = [key for what, key in GROUP_KEYS if what == group.key.what] or MODEL_KEYS
     return next(({key: group.labels[key]} for key in keys if key in group.labels), {})
 
 
-def _asks(group: Group) -> tuple[dict[str, str], ...]:
+def _asks(group: ModelGroup) -> tuple[dict[str, str], ...]:
     """Return the selectors to try: its name, and with it the model. A policy that keeps pods off a model says so of a pod that names it."""
     name, model = selector(group), next(({key: group.labels[key]} for key in MODEL_KEYS if key in group.labels), {})
     return tuple(one for one in (name, {**name, **model}) if one)
@@ -111,16 +111,16 @@ def _with(fleet: Fleet, nodes: Iterable[Node]) -> Fleet:
     return replace(fleet, groups=grouped(nodes), open_ended=False)
 
 
-class _Judge:
+class _LandingWorld:
     """Answers for one world."""
 
     def __init__(self, world: World) -> None:
         self._snapshot = world.snapshot.with_policies(one for one in world.snapshot.policies if one.mode == "Enforce")
         self._none = world.snapshot.with_policies(())
-        self._known: LruCache[Answer] = LruCache(MOST_ANSWERS)
+        self._known: LruCache[LandingResult] = LruCache(MOST_ANSWERS)
         self._lock = Lock()
 
-    def of(self, namespace: str, landing: Landing) -> Answer:
+    def of(self, namespace: str, landing: Landing) -> LandingResult:
         """Return the answer for a namespace; those with the same policies share it."""
         excluded = namespace in self._snapshot.catalog.excluded_namespaces
         facts = (self._none if excluded else self._snapshot).facts_for(namespace)
@@ -134,26 +134,26 @@ class _Judge:
         return found
 
 
-_JUDGES: Derived[World, _Judge] = Derived(_Judge)
+_JUDGES: Derived[World, _LandingWorld] = Derived(_LandingWorld)
 
 
-def answer(world: World, namespace: str, landing: Landing) -> Answer:
+def answer(world: World, namespace: str, landing: Landing) -> LandingResult:
     """Return what becomes of a pod of this namespace."""
     return _JUDGES.of(world).of(namespace, landing)
 
 
-def _answered(facts: Facts, landing: Landing) -> Answer:
+def _answered(facts: Facts, landing: Landing) -> LandingResult:
     pod = _pod(facts.namespace, landing.resource)
     silent = judge(Request(namespace=facts.namespace, pod=pod), facts)
     if not silent.violations:
         admitted = apply_patch(pod, silent.mutate.patch)
         if any(not blockers(wants(admitted), place, landing.fleet) for place in _places(landing.fleet)):
             wrote = dict.fromkeys(policy for edit in silent.mutate.edits for policy in edit.policies)
-            return Answer(outcome="itself", spec={}, wrote=tuple(wrote))
+            return LandingResult(outcome="itself", spec={}, wrote=tuple(wrote))
     return _asking(facts, landing, pod, silent.violations)
 
 
-def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation]) -> Answer:
+def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation]) -> LandingResult:
     """Return whether a pod that says where it wants to be may land, and what it must write."""
     denied: Sequence[Violation] = ()
     nearest: Sequence[Blocker] = ()
@@ -170,7 +170,7 @@ def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation
             written = changed(asking, found.mend.edits)["spec"]
             spec = {key: value for key, value in written.items() if value != pod["spec"].get(key)}
             if spec and "containers" not in spec:
-                return Answer(outcome="asks", spec=spec, violations=silent)
+                return LandingResult(outcome="asks", spec=spec, violations=silent)
         denied = found.forbidden or denied
         asked = judge(Request(namespace=facts.namespace, pod=asking), facts)
         if not asked.violations:
@@ -178,8 +178,8 @@ def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation
             nearest = min((blockers(admitted, place, landing.fleet) for place in _places(landing.fleet)), key=len, default=())
             wrote = tuple(dict.fromkeys(policy for edit in asked.mutate.edits for policy in edit.policies))
     if denied:
-        return Answer(outcome="denied", spec={}, violations=denied)
-    return Answer(outcome="never", spec={}, blockers=nearest, wrote=wrote)
+        return LandingResult(outcome="denied", spec={}, violations=denied)
+    return LandingResult(outcome="never", spec={}, blockers=nearest, wrote=wrote)
 
 
 def _places(fleet: Fleet) -> Sequence[Place]:

@@ -9,7 +9,7 @@ from typing import Any
 from zlib import crc32
 
 from console.berths.drawing import Drawing, drawing
-from console.berths.groups import Group, Line, groups
+from console.berths.groups import DeviceLine, ModelGroup, groups
 from console.berths.marks import POOL, Mark, Named, marks
 from console.berths.pools import EmptyPool, empty
 from console.server.page import Page, Visit
@@ -34,9 +34,9 @@ class Card:
     title: str
     address: str
     """Of its own page; "" if its name is none that an address can have."""
-    group: Group | None
+    group: ModelGroup | None
     pool: EmptyPool | None
-    drawn: Sequence[tuple[Line, Drawing]]
+    drawn: Sequence[tuple[DeviceLine, Drawing]]
     taints: Sequence[tuple[str, int]]
     """(``key=value:effect``, nodes that have it)"""
     marks: Sequence[Mark]
@@ -51,7 +51,7 @@ def berths(visit: Visit) -> Page:
     sort = query.choice("sort", SORTS, "name")
     every = groups(view.world)
     without = empty(fleet.pools, pool_names(view), view.world.prices)
-    rows: list[Group | EmptyPool] = [*sorted(every, key=_ORDERS[sort]), *without]
+    rows: list[ModelGroup | EmptyPool] = [*sorted(every, key=_ORDERS[sort]), *without]
     listed = paged(rows, query, "/berths", size=CARDS)
     found = marks(view)
     cards = [_pool_card(one, found, query) if isinstance(one, EmptyPool) else card(one, found, query) for one in listed.rows]
@@ -78,12 +78,12 @@ def pool_names(view: View) -> set[str]:
     return {name for node in view.world.seen.nodes.values() if (name := node.labels.get(POOL_LABEL))}
 
 
-def _most_free(one: Group) -> tuple[Any, ...]:
+def _most_free(one: ModelGroup) -> tuple[Any, ...]:
     whole = max((line.whole or 0 for line in one.lines), default=0)
     return -whole, -max((line.free or 0 for line in one.lines), default=0), one.key
 
 
-_ORDERS: Mapping[str, Callable[[Group], Any]] = {
+_ORDERS: Mapping[str, Callable[[ModelGroup], Any]] = {
     "name": lambda one: one.key,
     "free": _most_free,
     "idle": lambda one: (-(one.usd_free or 0.0), one.key),
@@ -91,7 +91,7 @@ _ORDERS: Mapping[str, Callable[[Group], Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class GroupTotals:
     """What all groups have together."""
 
     groups: int
@@ -105,12 +105,12 @@ class Totals:
     known: bool
 
 
-def _totals(every: Sequence[Group]) -> Totals:
+def _totals(every: Sequence[ModelGroup]) -> GroupTotals:
     def add(values: Sequence[float | None]) -> float | None:
         found = [one for one in values if one is not None]
         return sum(found) if found else None
 
-    return Totals(
+    return GroupTotals(
         groups=len(every),
         nodes=sum(len(one.nodes) for one in every),
         whole=sum(line.whole or 0 for one in every for line in one.lines),
@@ -122,7 +122,7 @@ def _totals(every: Sequence[Group]) -> Totals:
     )
 
 
-def card(group: Group, found: Mapping[Named, Sequence[Mark]], query: Query) -> Card:
+def card(group: ModelGroup, found: Mapping[Named, Sequence[Mark]], query: Query) -> Card:
     """Return a group as a page shows it."""
     what, name, model = group.key
     return Card(

@@ -16,7 +16,7 @@ MOST_MACHINES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class PoolLimit:
     """One entry of ``spec.limits``."""
 
     resource: str
@@ -26,7 +26,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class PoolMachine:
     """A machine that a NodePool may make."""
 
     name: str
@@ -41,7 +41,7 @@ class EmptyPool:
     """A NodePool without a node that could make machines with devices."""
 
     pool: Pool
-    machines: Sequence[Machine]
+    machines: Sequence[PoolMachine]
     """The cheapest known first."""
     more: int
     most: int
@@ -50,7 +50,7 @@ class EmptyPool:
     """``spot``, ``on-demand`` ...; () if all."""
 
 
-def limits(pool: Pool, catalog: Catalog) -> list[Limit]:
+def limits(pool: Pool, catalog: Catalog) -> list[PoolLimit]:
     """Return the limits on devices and on nodes: accelerators first."""
     names = sorted(pool.limits, key=lambda name: (catalog.resource(name) is None, name))
     found = []
@@ -58,7 +58,7 @@ def limits(pool: Pool, catalog: Catalog) -> list[Limit]:
         left = pool.left(name)
         made = pool.made.get(name)
         found.append(
-            Limit(
+            PoolLimit(
                 resource=name,
                 limit=_written(name, pool.limits[name]),
                 made="–" if made is None else _written(name, made),
@@ -84,12 +84,12 @@ def _empty(pool: Pool, prices: Prices) -> EmptyPool | None:
     devices = most_devices(pool)
     if not devices or pool.static or pool.table is None:
         return None
-    machines: dict[str, Machine] = {}
+    machines: dict[str, PoolMachine] = {}
     for offer in pool.table.offers_in(pool.rows & pool.table.by_sharing.get("Exclusive", 0) & ~pool.table.unknown):
         if offer.resource in devices and offer.host.count and not offer.host.uncounted and offer.host.name not in machines:
             price = prices.machines.get(offer.host.name)
             model = offer.host.gpu.model if offer.host.gpu is not None else ""
-            machines[offer.host.name] = Machine(
+            machines[offer.host.name] = PoolMachine(
                 name=offer.host.name, model=model, devices=offer.host.count, usd=price[0] if price is not None else None
             )
     if not machines:

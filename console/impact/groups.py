@@ -10,7 +10,7 @@ import orjson
 
 from analysis.audit.judged import judge
 from analysis.audit.ledger import AuditedPod
-from analysis.audit.outcomes import Outcome
+from analysis.audit.outcomes import AuditResult
 from cli.output.diff import unified
 from policies.patch.json_tree import apply_patch
 from policies.state.snapshot import Snapshot
@@ -27,7 +27,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ImpactGroup:
     """Pods of which a policy says the same."""
 
     finding: str
@@ -48,13 +48,13 @@ class Group:
 class Groups:
     """All groups, those with most pods first."""
 
-    shown: Sequence[Group]
+    shown: Sequence[ImpactGroup]
     more: int
 
 
 def groups(pods: Sequence[AuditedPod], policy: str, snapshot: Snapshot) -> Groups:
     """Group what the policy finds of these pods."""
-    found: dict[tuple[Any, ...], list[tuple[AuditedPod, Outcome]]] = {}
+    found: dict[tuple[Any, ...], list[tuple[AuditedPod, AuditResult]]] = {}
     for pod in pods:
         for outcome in pod.outcomes:
             if policy in outcome.policies:
@@ -70,11 +70,11 @@ def _called(pod: AuditedPod) -> str:
     return f"Pod/{pod.stored.name}" if owner.kind == "Namespace" else f"{owner.kind}/{owner.name}"
 
 
-def _group(members: Sequence[tuple[AuditedPod, Outcome]], snapshot: Snapshot) -> Group:
+def _group(members: Sequence[tuple[AuditedPod, AuditResult]], snapshot: Snapshot) -> ImpactGroup:
     first, outcome = members[0]
     prices = [pod.usd for pod, _ in members if pod.usd is not None]
     workloads = sorted({f"{pod.stored.namespace}: {_called(pod)}" for pod, _ in members})
-    return Group(
+    return ImpactGroup(
         finding=outcome.finding,
         words=WORDS[outcome.finding],
         rules=outcome.rules,
@@ -88,7 +88,7 @@ def _group(members: Sequence[tuple[AuditedPod, Outcome]], snapshot: Snapshot) ->
     )
 
 
-def _diff(pod: AuditedPod, outcome: Outcome, snapshot: Snapshot) -> Sequence[str]:
+def _diff(pod: AuditedPod, outcome: AuditResult, snapshot: Snapshot) -> Sequence[str]:
     """Return what the policy would write into one pod besides what those in Enforce write; nothing where it writes nothing."""
     judged = judge(pod.stored, snapshot.facts_for(pod.stored.namespace)) if outcome.patch else None
     if judged is None:

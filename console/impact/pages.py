@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.audit.ledger import AuditedPod
-from analysis.world.counts import LABELS, Count
+from analysis.world.counts import LABELS, PolicyCount
 from analysis.world.recorded import Replayed
 from console.impact.groups import groups
 from console.server.page import NotShown, Page, Visit
@@ -21,13 +21,13 @@ PODS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ImpactRow:
     """One policy."""
 
     policy: str
     mode: str
-    total: Count
-    cells: Sequence[tuple[str, Count | None, str]]
+    total: PolicyCount
+    cells: Sequence[tuple[str, PolicyCount | None, str]]
     """(namespace, its pods, address of what is behind)"""
 
 
@@ -43,7 +43,7 @@ def impact(visit: Visit) -> Page:
     rows = paged(sorted(cells, key=lambda id_: (-_weight(totals[id_]), id_)), query, "/impact", size=ROWS)
     modes = view.world.modes
     shown = [
-        Row(
+        ImpactRow(
             policy=id_,
             mode=modes[id_],
             total=totals[id_],
@@ -56,14 +56,14 @@ def impact(visit: Visit) -> Page:
     return Page(template="impact.html", title="Impact", values=values)
 
 
-def _total(counts: Iterable[Count]) -> Count:
-    total = Count()
+def _total(counts: Iterable[PolicyCount]) -> PolicyCount:
+    total = PolicyCount()
     for one in counts:
         total.join(one)
     return total
 
 
-def _weight(count: Count) -> int:
+def _weight(count: PolicyCount) -> int:
     return count.changed + count.denied
 
 
@@ -76,7 +76,7 @@ def cell(visit: Visit) -> Page:
     if namespace and namespace not in view.scope.pods:
         raise NotShown(f'You may not list pods in namespace {namespace}. Ask for the role "view" there.')
     pods = [pod for pod in view.pods() if policy in pod.matched and namespace in ("", pod.stored.namespace)]
-    total = Count()
+    total = PolicyCount()
     for pod in pods:
         total.add(pod, {outcome.finding for outcome in pod.outcomes if policy in outcome.policies})
     listed = paged(

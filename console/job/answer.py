@@ -7,23 +7,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from analysis import admission_preview
-from analysis.admission.judge import Outcome, judge
-from analysis.admission.manifests import Manifest, Subject
-from analysis.fixes.alternatives import Alternative, Alternatives, Search
+from analysis.admission.judge import ManifestResult, judge
+from analysis.admission.manifests import Manifest, ManifestPod
+from analysis.fixes.alternatives import AlternativePod, Alternatives, AlternativeSearch
 from analysis.why import denied, fixes
 from analysis.why.explain import Explainer
 from analysis.why.explanation import Explanation
 from cli.output import report
 from cli.output.diff import HEADER, unified
 from console.job import verdict
-from console.job.changes import Line, changes
+from console.job.changes import DiffLine, changes
 from console.job.playground import Snapshots
-from console.job.verdict import Verdict
+from console.job.verdict import VerdictSentence
 from console.world.view import View
 from documents import yaml_writer
 from policies.document import path_text
 from policies.patch.json_tree import apply_patch
-from policies.verdict import Violation, Would
+from policies.verdict import AuditOutcome, Violation
 
 MOST_TRIES = 40
 """Changes that are judged in the search of the smallest fix: a page is to come at once."""
@@ -31,35 +31,35 @@ MOST_COPIED = 24 * 2**10
 """Characters of a manifest that is repeated for each alternative; of a longer one the change alone is shown."""
 
 
-class Offer(NamedTuple):
+class OfferedManifest(NamedTuple):
     """One alternative, with the manifest that has it."""
 
-    one: Alternative
+    one: AlternativePod
     diff: Sequence[str]
     text: str
     """"" where it would be too long to be repeated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class JobAnswer:
     """What there is to tell."""
 
     title: str
     namespace: str
-    verdict: Verdict
+    verdict: VerdictSentence
     said: Sequence[str] = ()
     """The lines of `berth try`, without the first, which is the verdict."""
     about: str = ""
     """Of an object with several pod templates, the one whose places are told: ``spec.mpiReplicaSpecs.Worker.template``."""
     found: Explanation | None = None
     """Why it waits; None where it is not judged."""
-    lines: Sequence[Line] = ()
+    lines: Sequence[DiffLine] = ()
     """The diff."""
     fix: str = ""
     """The manifest with the smallest change, as YAML."""
     command: str = ""
     """What to type with it."""
-    offers: Sequence[Offer] = ()
+    offers: Sequence[OfferedManifest] = ()
     searched: Alternatives | None = None
     denials: Sequence[Violation] = field(default=())
 
@@ -73,16 +73,16 @@ class Teller:
         prices = view.world.prices
         self.explainer = Explainer(self._snapshot, view.fleet, prices, tries=MOST_TRIES, searched=self._acting)
 
-    def of_manifest(self, manifest: Manifest) -> Answer:
+    def of_manifest(self, manifest: Manifest) -> JobAnswer:
         """Tell of a manifest that is not created."""
         outcome = self._permitted(judge(manifest, self._snapshot))
         subject = self._explained(outcome)
         title = f"{manifest.kind} {manifest.name}".strip()
         if subject is None:
             said, lines = _said(outcome), changes(outcome, self._view.shows_policy)
-            return Answer(title=title, namespace=manifest.namespace, verdict=verdict.of_manifest(outcome, None), said=said, lines=lines)
+            return JobAnswer(title=title, namespace=manifest.namespace, verdict=verdict.of_manifest(outcome, None), said=said, lines=lines)
         found = self._seen(self.explainer.of_manifest(title, manifest, ()))
-        answer = Answer(
+        answer = JobAnswer(
             title=title,
             namespace=manifest.namespace,
             verdict=verdict.of_manifest(outcome, found),
@@ -94,10 +94,10 @@ class Teller:
         )
         return self._with_offers(_with_fix(answer, found), manifest, subject)
 
-    def of_object(self, found: Explanation, manifest: Manifest | None) -> Answer:
+    def of_object(self, found: Explanation, manifest: Manifest | None) -> JobAnswer:
         """Tell of an object of the cluster. ``manifest``: what it is made of, as its author would write it."""
         seen = self._seen(found)
-        answer = Answer(
+        answer = JobAnswer(
             title=found.title,
             namespace=found.namespace,
             verdict=verdict.of_object(found),
@@ -112,7 +112,7 @@ class Teller:
         answer = replace(answer, lines=changes(outcome, self._view.shows_policy), said=_said(outcome))
         return answer if subject is None else self._with_offers(answer, manifest, subject)
 
-    def _explained(self, outcome: Outcome) -> Subject | None:
+    def _explained(self, outcome: ManifestResult) -> ManifestPod | None:
         """Return the template of a manifest that is explained, as its explanation has it; None where no pod is judged."""
         judged = [pod.subject for pod in outcome.pods if pod.judged]
         if not judged:
@@ -125,16 +125,16 @@ class Teller:
         """Return an explanation with the policies that the viewer may list; denials name theirs to every author anyway."""
         return replace(found, policies=tuple(filter(self._view.shows_policy, found.policies)), would=self._listed(found.would))
 
-    def _permitted(self, outcome: Outcome) -> Outcome:
+    def _permitted(self, outcome: ManifestResult) -> ManifestResult:
         """Return what was judged without what policies in Audit and Warn say that the viewer may not list."""
         pods = (replace(pod, mutate=replace(pod.mutate, would=self._listed(pod.mutate.would))) for pod in outcome.pods)
         claim = None if outcome.claim is None else replace(outcome.claim, would=self._listed(outcome.claim.would))
         return replace(outcome, pods=tuple(pods), claim=claim)
 
-    def _listed(self, would: tuple[Would, ...]) -> tuple[Would, ...]:
+    def _listed(self, would: tuple[AuditOutcome, ...]) -> tuple[AuditOutcome, ...]:
         return tuple(one for one in would if self._view.shows_policy(one.policy))
 
-    def _with_offers(self, answer: Answer, manifest: Manifest, subject: Subject) -> Answer:
+    def _with_offers(self, answer: JobAnswer, manifest: Manifest, subject: ManifestPod) -> JobAnswer:
         fleet = self._view.fleet
         if fleet is None or answer.denials:
             return answer
@@ -145,7 +145,7 @@ class Teller:
             judged = admission_preview.judge(replace(request, pod=dict(pod)), facts, apply_patch)
             return apply_patch(pod, judged.mutate.patch), judged.violations
 
-        search = Search(fleet, self._snapshot.catalog, self._view.world.prices, self._snapshot.tables)
+        search = AlternativeSearch(fleet, self._snapshot.catalog, self._view.world.prices, self._snapshot.tables)
         found = search.alternatives(request.pod, admit)
         if found is None:
             return answer
@@ -153,18 +153,18 @@ class Teller:
         return replace(answer, searched=found, offers=[_offer(one, manifest, subject, before) for one in found.found])
 
 
-def _offer(one: Alternative, manifest: Manifest, subject: Subject, before: Any) -> Offer:
+def _offer(one: AlternativePod, manifest: Manifest, subject: ManifestPod, before: Any) -> OfferedManifest:
     after = fixes.workload(manifest, subject, one.edits)
     text = yaml_writer.text(after)
-    return Offer(one, unified(before, after, "")[HEADER:], text if len(text) <= MOST_COPIED else "")
+    return OfferedManifest(one, unified(before, after, "")[HEADER:], text if len(text) <= MOST_COPIED else "")
 
 
-def _with_fix(answer: Answer, found: Explanation) -> Answer:
+def _with_fix(answer: JobAnswer, found: Explanation) -> JobAnswer:
     if found.value is None or found.remedy is None:
         return answer
     command = fixes.command(found.remedy.kind, found.remedy.name, "fix.yaml")
     return replace(answer, fix=yaml_writer.text(found.value), command=command)
 
 
-def _said(outcome: Outcome) -> Sequence[str]:
+def _said(outcome: ManifestResult) -> Sequence[str]:
     return [line.strip() for line in list(report.lines(outcome))[1:]]

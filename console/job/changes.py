@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from analysis.admission.judge import Judged, Outcome
+from analysis.admission.judge import ManifestResult, PodResult
 from cli.output.diff import marked_lines, spans
 from documents.yaml_writer import emit, open_list, open_map, scalar
 from policies.patch.json_tree import value_at
@@ -16,7 +16,7 @@ MOST_LINES = 400
 """Lines of a diff that are shown."""
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """One line."""
 
     mark: str
@@ -27,38 +27,38 @@ class Line(NamedTuple):
     """Rules by which the policies wrote the line."""
 
 
-def changes(outcome: Outcome, shows: Callable[[str], bool] = lambda _policy: True) -> Sequence[Line]:
+def changes(outcome: ManifestResult, shows: Callable[[str], bool] = lambda _policy: True) -> Sequence[DiffLine]:
     """Return the lines around each change; none if nothing is changed. ``outcome``: a judged manifest; ``shows``: whether a policy may be
     named beside its lines."""
     before, after = outcome.manifest.value, outcome.after
     if before is after:
         return ()
     olds, news = list(paths(before)), list(paths(after))
-    edits: list[tuple[Edit, Judged | None]] = [(edit, pod) for pod in outcome.pods for edit in pod.edits]
+    edits: list[tuple[Edit, PodResult | None]] = [(edit, pod) for pod in outcome.pods for edit in pod.edits]
     edits += [(edit, None) for edit in outcome.claim_edits]
-    marked: list[Line] = []
+    marked: list[DiffLine] = []
     old = new = 0
     for line in marked_lines(before, after):
         mark, path = line[0], (olds[old] if line[0] == "-" else news[new])
         old, new = old + (mark != "+"), new + (mark != "-")
         found = [] if mark == " " else [edit for edit, pod in edits if _wrote(edit, pod, path, after)]
         by = tuple(dict.fromkeys(policy for edit in found for policy in edit.policies if shows(policy)))
-        marked.append(Line(mark, line[1:], by, tuple(dict.fromkeys(edit.rule for edit in found))))
+        marked.append(DiffLine(mark, line[1:], by, tuple(dict.fromkeys(edit.rule for edit in found))))
     return list(_shown(marked))[:MOST_LINES]
 
 
-def _shown(marked: Sequence[Line]) -> Iterator[Line]:
+def _shown(marked: Sequence[DiffLine]) -> Iterator[DiffLine]:
     done = 0
     for first, last in spans([at for at, line in enumerate(marked) if line.mark != " "], len(marked)):
         if first > done:
-            yield Line("@", f"{first - done} unchanged lines")
+            yield DiffLine("@", f"{first - done} unchanged lines")
         yield from marked[first:last]
         done = last
     if done < len(marked):
-        yield Line("@", f"{len(marked) - done} unchanged lines")
+        yield DiffLine("@", f"{len(marked) - done} unchanged lines")
 
 
-def _wrote(edit: Edit, pod: Judged | None, path: Path, after: Any) -> bool:
+def _wrote(edit: Edit, pod: PodResult | None, path: Path, after: Any) -> bool:
     """Return whether an edit of a pod, or of the object itself, wrote, or took away, the line of the manifest at a path."""
     return any(_touches(edit, one, after, path) for one in ([path] if pod is None else parts.in_pod(path, pod.subject.parts)))
 

@@ -19,7 +19,7 @@ STATES: tuple[State, ...] = ("denied", "waits", "runs", "ended")
 ROWS = 25
 
 
-class Row(NamedTuple):
+class JobRow(NamedTuple):
     """One pod, or one workload whose pods are not created."""
 
     state: State
@@ -35,7 +35,7 @@ class Row(NamedTuple):
     workload: bool
 
 
-class _Known(NamedTuple):
+class _SearchedPod(NamedTuple):
     """One pod, as it is searched and sorted."""
 
     order: int
@@ -44,7 +44,7 @@ class _Known(NamedTuple):
     pod: AuditedPod
 
 
-def _known(world: World) -> Sequence[_Known]:
+def _known(world: World) -> Sequence[_SearchedPod]:
     """Return all pods in the order of the list."""
     found = []
     for pod in world.ledger.pods.values():
@@ -52,38 +52,38 @@ def _known(world: World) -> Sequence[_Known]:
         if not stored.template:
             order = STATES.index("ended" if stored.finished else "runs" if stored.node else "waits")
             words = f"{stored.namespace}/{stored.name} {pod.workload.kind}/{pod.workload.name}".lower()
-            found.append(_Known(order, words, stored.namespace, pod))
+            found.append(_SearchedPod(order, words, stored.namespace, pod))
     return sorted(found, key=lambda one: (one.order, one.namespace, one.pod.stored.name))
 
 
-KNOWN: Derived[World, Sequence[_Known]] = Derived(_known)
+KNOWN: Derived[World, Sequence[_SearchedPod]] = Derived(_known)
 
 
-def listing(visit: Visit) -> Paged[Row]:
+def listing(visit: Visit) -> Paged[JobRow]:
     """Return one page of those that the search names, or of all."""
     view, query = visit.view, visit.query
     words = query.text("q")[:253].lower().split()
     denied = [row for row in dict.fromkeys(_denied(view)) if all(word in f"{row.namespace}/{row.name}".lower() for word in words)]
     pods = view.scope.pods
     every = [one for one in KNOWN.of(view.world) if (pods.every or one.namespace in pods) and all(word in one.words for word in words)]
-    both: list[Row | _Known] = [*sorted(denied, key=lambda row: (row.namespace, row.name)), *every]
+    both: list[JobRow | _SearchedPod] = [*sorted(denied, key=lambda row: (row.namespace, row.name)), *every]
     page = paged(both, query, "/job", size=ROWS)
-    rows = [one if isinstance(one, Row) else _row(one, view) for one in page.rows]
+    rows = [one if isinstance(one, JobRow) else _row(one, view) for one in page.rows]
     return Paged(rows=rows, number=page.number, last=page.last, total=page.total, before=page.before, after=page.after)
 
 
-def _row(one: _Known, view: View) -> Row:
+def _row(one: _SearchedPod, view: View) -> JobRow:
     pod, stored = one.pod, one.pod.stored
     labels = tuple(dict.fromkeys(LABELS[outcome.finding] for outcome in pod.outcomes if all(map(view.shows_policy, outcome.policies))))
     workload = "none" if pod.workload.kind == "Namespace" else f"{pod.workload.kind}/{pod.workload.name}"
-    return Row(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, labels, False)
+    return JobRow(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, labels, False)
 
 
-def _denied(view: View) -> Iterator[Row]:
+def _denied(view: View) -> Iterator[JobRow]:
     """Yield the workloads of which an Event says that a pod was not created."""
     for one in view.happenings():
         if one.reason == NOT_CREATED and one.namespace in view.scope.pods and not one.about.startswith("Pod/"):
-            yield Row("denied", one.namespace, one.about, "", 0, None, (), True)
+            yield JobRow("denied", one.namespace, one.about, "", 0, None, (), True)
 
 
 def namespaces(view: View) -> Sequence[str]:

@@ -12,14 +12,14 @@ from catalog import Catalog
 from cluster.survey.neighbours import controller
 from console.server.page import Visit
 from console.world.derived import Derived
-from console.world.scope import Kind
+from console.world.scope import ListedKind
 from console.world.view import View
 from policies.document import InputError
 from policies.values.untyped import map_at, text_of
 from policies.workloads.templates import workload_of
 from sources.surroundings import kind_of
 
-QUEUED = Kind("kueue.x-k8s.io", "workloads")
+QUEUED = ListedKind("kueue.x-k8s.io", "workloads")
 MOST_OWNERS = 8
 """As in ``cluster.survey.neighbours``."""
 MOST_PODS = 500
@@ -98,10 +98,10 @@ def of_dump(world: World, namespace: str, type_: str, name: str) -> Surroundings
     return found
 
 
-async def looked_for(visit: Visit, namespace: str, type_: str) -> Collection[Kind]:
+async def looked_for(visit: Visit, namespace: str, type_: str) -> Collection[ListedKind]:
     """Return the kinds of a type that the viewer may list there. Raises InputError if there is none, and for a type that nobody knows."""
     named = kind_of(type_, visit.view.world.snapshot.catalog)
-    kinds = {Kind(version.rpartition("/")[0], one.resource) for one in named for version in one.api_version}
+    kinds = {ListedKind(version.rpartition("/")[0], one.resource) for one in named for version in one.api_version}
     allowed = await visit.may_list(kinds, namespace)
     if not allowed:
         names = " and ".join(sorted({kind.plural for kind in kinds}))
@@ -121,10 +121,10 @@ async def as_listed(visit: Visit, asked: Surroundings) -> Surroundings:
     return replace(asked, owners=owners, queued=asked.queued if QUEUED in allowed else (), unread={**asked.unread, **unread})
 
 
-def _kind(value: Raw, catalog: Catalog) -> Kind:
+def _kind(value: Raw, catalog: Catalog) -> ListedKind:
     found = workload_of(catalog, text_of(value.get("apiVersion")), text_of(value.get("kind")))
     plural = found.resource if found is not None and found.resource else text_of(value.get("kind")).lower()
-    return Kind(text_of(value.get("apiVersion")).rpartition("/")[0], plural)
+    return ListedKind(text_of(value.get("apiVersion")).rpartition("/")[0], plural)
 
 
 def permitted(asked: Surroundings, view: View) -> Surroundings:

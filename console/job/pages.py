@@ -12,7 +12,7 @@ from analysis.why.explain import as_written
 from analysis.why.surroundings import Surroundings, made_of
 from analysis.world.world import Raw
 from console.job import listing, near, shown
-from console.job.answer import Answer, Teller
+from console.job.answer import JobAnswer, Teller
 from console.job.codes import code
 from console.job.pasted import Pasted, pasted, unjudged
 from console.job.playground import PLAYGROUNDS, Supposed, facts, supposed
@@ -27,7 +27,7 @@ TITLE = "My job"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class PageTarget:
     """An object of the cluster that the address names."""
 
     namespace: str
@@ -36,7 +36,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class JobForm:
     """What the fields below the answer have: nothing of what was typed is lost."""
 
     manifest: str = ""
@@ -63,7 +63,7 @@ def job(visit: Visit) -> Page:
     target = _target(visit)
     if query.text("code") and not target:
         return Page(template="job_code.html", title=query.text("code")[:40], values={"code": code(query.text("code"), view)})
-    form = Form(
+    form = JobForm(
         manifest=query.text("manifest"), namespace=query.name("namespace"), policy=_policy(visit), number=_number(query.text("object"))
     )
     if form.manifest.strip() or "manifest" in query:
@@ -73,7 +73,7 @@ def job(visit: Visit) -> Page:
     return _page(visit, form, None, ())
 
 
-def _of_target(visit: Visit, target: Target, form: Form) -> Page:
+def _of_target(visit: Visit, target: PageTarget, form: JobForm) -> Page:
     view = visit.view
     try:
         found = visit.gathered if visit.near is not None else near.of_dump(view.world, target.namespace, target.type, target.name)
@@ -93,7 +93,7 @@ def _of_target(visit: Visit, target: Target, form: Form) -> Page:
     explained = teller.explainer.of_object(f"{target.type.lower()}/{target.name}", asked, made)
     read = pasted(text, snapshot, target.namespace, 0) if text else Pasted()
     answer = teller.of_object(explained, None if read.errors else read.manifest)
-    form = Form(manifest=text, namespace=target.namespace, policy=form.policy)
+    form = JobForm(manifest=text, namespace=target.namespace, policy=form.policy)
     return _page(visit, form, answer, tried.errors)
 
 
@@ -106,7 +106,7 @@ def _as_written(asked: Surroundings, snapshot: Snapshot) -> Raw | None:
     return None if request is None else request.pod
 
 
-def _of_text(view: View, form: Form) -> tuple[Answer | None, Sequence[InputError], Pasted]:
+def _of_text(view: View, form: JobForm) -> tuple[JobAnswer | None, Sequence[InputError], Pasted]:
     """Return the answer about a manifest that was typed, and what is wrong with what was typed."""
     tried: Supposed = supposed(form.policy, view)
     namespace = form.namespace or "default"
@@ -126,7 +126,7 @@ def _of_text(view: View, form: Form) -> tuple[Answer | None, Sequence[InputError
     return Teller(view, snapshots).of_manifest(read.manifest), errors, read
 
 
-def _page(visit: Visit, form: Form, answer: Answer | None, errors: Sequence[InputError], read: Pasted | None = None) -> Page:
+def _page(visit: Visit, form: JobForm, answer: JobAnswer | None, errors: Sequence[InputError], read: Pasted | None = None) -> Page:
     view, query = visit.view, visit.query
     values: dict[str, Any] = {
         "answer": None if answer is None else shown.answer(answer, view.world.at),
@@ -164,18 +164,18 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
 
 
-def _target(visit: Visit) -> Target | None:
+def _target(visit: Visit) -> PageTarget | None:
     """Return what the address names. Raises NotShown for what it can't be, and for a namespace whose pods the viewer may not list."""
     query = visit.query
     if "manifest" in query:
         return None
     if pod := query.text("pod"):
         parts = [*pod.split("/"), ""][:2]
-        target = Target(namespace=parts[0], type="Pod", name=pod.partition("/")[2])
+        target = PageTarget(namespace=parts[0], type="Pod", name=pod.partition("/")[2])
         wants = "/job?pod=NAMESPACE/NAME"
     elif workload := query.text("workload"):
         split = workload.split("/", 2)
-        target = Target(namespace=split[0], type=split[1] if len(split) > 1 else "", name=split[2] if len(split) > 2 else "")
+        target = PageTarget(namespace=split[0], type=split[1] if len(split) > 1 else "", name=split[2] if len(split) > 2 else "")
         wants = "/job?workload=NAMESPACE/KIND/NAME"
     else:
         return None

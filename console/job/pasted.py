@@ -25,7 +25,7 @@ MOST_UNJUDGED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class PastedObject:
     """One object of the text that has pods."""
 
     number: int
@@ -42,7 +42,7 @@ class Pasted:
     """The object to judge; None if there is none."""
     templates: int = 0
     """Of that object, the ones that are not judged included."""
-    choices: Sequence[Choice] = ()
+    choices: Sequence[PastedObject] = ()
     """All that have pods; one alone is no choice."""
     others: Sequence[Manifest] = ()
     """Those without pods, in order."""
@@ -76,7 +76,7 @@ def pasted(text: str, snapshot: Snapshot, namespace: str, number: int) -> Pasted
     return Pasted(
         manifest=None if chosen is None else replace(chosen, subjects=chosen.subjects[:MOST_TEMPLATES]),
         templates=0 if chosen is None else len(chosen.subjects),
-        choices=[Choice(number=at, title=_title(one), chosen=at == number) for at, one in enumerate(with_pods, 1)],
+        choices=[PastedObject(number=at, title=_title(one), chosen=at == number) for at, one in enumerate(with_pods, 1)],
         others=[one for one in found if not one.subjects],
         facts=inputs.facts,
         errors=[*errors, *large],

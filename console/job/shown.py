@@ -12,9 +12,9 @@ from analysis.fixes.placement import Placement
 from analysis.why import sentences
 from analysis.why.explanation import Explanation
 from cli.inspect import why_text as text
-from console.job.answer import Answer, Offer
+from console.job.answer import JobAnswer, OfferedManifest
 from console.job.verdict import WORDS
-from policies.state.objects import Entry, id_of
+from policies.state.objects import ObjectEntry, id_of
 from policies.verdict import dotted
 
 MOST_PLACES = 8
@@ -32,7 +32,7 @@ AS_WRITTEN = {
 }
 
 
-class Reason(NamedTuple):
+class DenialRow(NamedTuple):
     """Why it is denied."""
 
     code: str
@@ -42,7 +42,7 @@ class Reason(NamedTuple):
     policies: str
 
 
-class Place(NamedTuple):
+class PlaceRow(NamedTuple):
     """One kind of place, and what keeps the pod off it."""
 
     title: str
@@ -51,7 +51,7 @@ class Place(NamedTuple):
     more: int
 
 
-class Choice(NamedTuple):
+class AlternativeRow(NamedTuple):
     """One alternative."""
 
     what: str
@@ -62,34 +62,34 @@ class Choice(NamedTuple):
     where: str
     edits: Sequence[str]
     cautions: Sequence[str]
-    offer: Offer
+    offer: OfferedManifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """What the template reads besides the answer itself."""
 
-    answer: Answer
+    answer: JobAnswer
     word: str
-    reasons: Sequence[Reason]
+    reasons: Sequence[DenialRow]
     head: str
     """Of an object of the cluster: since when it waits, and its pods."""
     told: Sequence[tuple[str, str]]
-    places: Sequence[Place]
+    places: Sequence[PlaceRow]
     more_places: int
     unjudged: str
     steps: Sequence[str]
     """The smallest change, in words."""
     comes_to: Sequence[str]
     notes: Sequence[str]
-    choices: Sequence[Choice]
+    choices: Sequence[AlternativeRow]
     as_written: str
     wrote: Sequence[tuple[str, str]]
     """(path, by whom) of what policies wrote into a pod that exists."""
     unread: Sequence[str]
 
 
-def answer(one: Answer, now: datetime) -> Shown:
+def answer(one: JobAnswer, now: datetime) -> Shown:
     """Return all of it."""
     found = one.found
     remedy = None if found is None else found.remedy
@@ -98,7 +98,7 @@ def answer(one: Answer, now: datetime) -> Shown:
     return Shown(
         answer=one,
         word=WORDS[one.verdict.tone],
-        reasons=[Reason(v.code, v.fact_at(dotted), v.fix_at(dotted), v.detail, text.listed(v.policies)) for v in one.denials],
+        reasons=[DenialRow(v.code, v.fact_at(dotted), v.fix_at(dotted), v.detail, text.listed(v.policies)) for v in one.denials],
         head="" if found is None or found.state == "proposed" else text.state(found, now),
         told=[] if found is None else [(f"{told.who}, {told.reason}, {text.since(told.at, now)}", told.text) for told in found.told],
         places=[] if found is None else list(_places(found)),
@@ -114,13 +114,13 @@ def answer(one: Answer, now: datetime) -> Shown:
     )
 
 
-def _places(found: Explanation) -> Iterator[Place]:
+def _places(found: Explanation) -> Iterator[PlaceRow]:
     for one in found.where[:MOST_PLACES]:
         reasons = []
         for blocker, count in one.blockers[:MOST_REASONS]:
             some = f" (on {count} of {len(one.names)})" if count < len(one.names) else ""
             reasons.append(f"{sentences.blocker(blocker)}{some}")
-        yield Place(text.where(one), one.outlook, reasons, max(0, len(one.blockers) - MOST_REASONS))
+        yield PlaceRow(text.where(one), one.outlook, reasons, max(0, len(one.blockers) - MOST_REASONS))
 
 
 def _notes(found: Explanation) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _as_written(placement: Placement) -> str:
     return f"As written, {AS_WRITTEN[placement.soon]}{price}."
 
 
-def _choice(offer: Offer) -> Choice:
+def _choice(offer: OfferedManifest) -> AlternativeRow:
     one = offer.one
     placement, device = one.placement, one.placement.device
     told = device is not None and device.shape == "whole" and f"{device.memory_gb}GB" in device.model
@@ -151,7 +151,7 @@ def _choice(offer: Offer) -> Choice:
     shape = {"slice": f"{size}slice of {model}", "shared": f"shared {model}"}.get(device.shape if device else "", f"{model}{of_size}")
     count = f"{one.count} × " if one.count > 1 else ""
     capacity = f", {placement.capacity}" if placement.capacity else ""
-    return Choice(
+    return AlternativeRow(
         what=f"{count}{shape}{capacity}",
         soon=placement.soon,
         outlook=SOON[placement.soon],
@@ -199,6 +199,6 @@ def _caution(one: Caution) -> str:
             return f"These nodes are reserved by the taint {one.key}{value}. Ask their owner before you use them."
 
 
-def id_of_entry(entry: Entry) -> str:
+def id_of_entry(entry: ObjectEntry) -> str:
     """Return the id of one of Berth's objects."""
     return id_of(entry.key)

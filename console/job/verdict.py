@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from analysis.admission.judge import Outcome
+from analysis.admission.judge import ManifestResult
 from analysis.why.explanation import Explanation
 from cli.inspect.why_text import listed
 from cli.output import report
@@ -15,33 +15,35 @@ CLAIMS = "resourceClaims"
 WORDS = {"good": "OK", "warn": "Warning", "bad": "Error", "plain": "Note"}
 
 
-class Verdict(NamedTuple):
+class VerdictSentence(NamedTuple):
     """One sentence, and how good it is."""
 
     tone: Tone
     sentence: str
 
 
-_PROPOSED: dict[str | None, Verdict] = {
-    "now": Verdict("good", "and a node has room for it now."),
-    "made": Verdict("good", "and Karpenter would create a node for it now."),
-    "later": Verdict("warn", "but it must wait: all nodes that can run it are full."),
-    "never": Verdict("bad", "but it can never be scheduled as written: nothing in the cluster can run it."),
-    "unknown": Verdict("warn", "but it is unknown whether the cluster can run it."),
-    None: Verdict("warn", "but it is unknown where it would run, because nodes were not read. Ask for the right to list nodes."),
+_PROPOSED: dict[str | None, VerdictSentence] = {
+    "now": VerdictSentence("good", "and a node has room for it now."),
+    "made": VerdictSentence("good", "and Karpenter would create a node for it now."),
+    "later": VerdictSentence("warn", "but it must wait: all nodes that can run it are full."),
+    "never": VerdictSentence("bad", "but it can never be scheduled as written: nothing in the cluster can run it."),
+    "unknown": VerdictSentence("warn", "but it is unknown whether the cluster can run it."),
+    None: VerdictSentence("warn", "but it is unknown where it would run, because nodes were not read. Ask for the right to list nodes."),
 }
 """After ``Admitted with 2 edits,``."""
-_PENDING: dict[str | None, Verdict] = {
-    "now": Verdict("warn", "It is pending, but no blocker was found. It should start soon."),
-    "made": Verdict("warn", "It is pending until Karpenter creates a node for it."),
-    "later": Verdict("warn", "It is pending because all nodes that can run it are full. It needs no change and starts when one is free."),
-    "never": Verdict("bad", "It can never be scheduled as written: nothing in the cluster can run it."),
-    "unknown": Verdict("warn", "It is pending, and it is unknown whether the cluster can run it."),
-    None: Verdict("warn", "It is pending. The reason is unknown, because nodes were not read. Ask for the right to list nodes."),
+_PENDING: dict[str | None, VerdictSentence] = {
+    "now": VerdictSentence("warn", "It is pending, but no blocker was found. It should start soon."),
+    "made": VerdictSentence("warn", "It is pending until Karpenter creates a node for it."),
+    "later": VerdictSentence(
+        "warn", "It is pending because all nodes that can run it are full. It needs no change and starts when one is free."
+    ),
+    "never": VerdictSentence("bad", "It can never be scheduled as written: nothing in the cluster can run it."),
+    "unknown": VerdictSentence("warn", "It is pending, and it is unknown whether the cluster can run it."),
+    None: VerdictSentence("warn", "It is pending. The reason is unknown, because nodes were not read. Ask for the right to list nodes."),
 }
 
 
-def of_manifest(outcome: Outcome, found: Explanation | None) -> Verdict:
+def of_manifest(outcome: ManifestResult, found: Explanation | None) -> VerdictSentence:
     """Return the verdict on a manifest that is not created: as `berth try` says it, and where it would run."""
     said = report.decision(outcome)
     said = said[:1].upper() + said[1:]
@@ -49,38 +51,38 @@ def of_manifest(outcome: Outcome, found: Explanation | None) -> Verdict:
         claimed = outcome.claim.violations if outcome.claim is not None else ()
         return _denied("Denied", [*(one for pod in outcome.pods for one in pod.violations), *claimed])
     if found is None or not any(pod.judged for pod in outcome.pods):
-        return Verdict("plain", f"{said}.")
+        return VerdictSentence("plain", f"{said}.")
     tone, words = _PROPOSED[_soon(found)]
-    return Verdict(tone, f"{said}, {words}")
+    return VerdictSentence(tone, f"{said}, {words}")
 
 
-def of_object(found: Explanation) -> Verdict:
+def of_object(found: Explanation) -> VerdictSentence:
     """Return the verdict on an object of the cluster."""
     match found.state:
         case "admitted":
             if found.outgrown:
                 first = found.outgrown[0]
-                return Verdict("warn", f"It is scheduled, but it would be denied if created today: {first.fact}.")
+                return VerdictSentence("warn", f"It is scheduled, but it would be denied if created today: {first.fact}.")
             if found.node:
-                return Verdict("good", f"It was admitted and scheduled on node {found.node}.")
-            return Verdict("plain", f"It has finished ({listed(found.phases)}).")
+                return VerdictSentence("good", f"It was admitted and scheduled on node {found.node}.")
+            return VerdictSentence("plain", f"It has finished ({listed(found.phases)}).")
         case "pending" if found.gates:
-            return Verdict("warn", f"It is pending because of its scheduling gates: {listed(found.gates)}.")
+            return VerdictSentence("warn", f"It is pending because of its scheduling gates: {listed(found.gates)}.")
         case "pending":
             return _PENDING[_soon(found)]
         case "denied" if found.denials:
             return _denied("Its pods are denied", list(found.denials))
         case "denied":
-            return Verdict("bad", "Its pods are denied, but not by a Berth policy that is known here. See the message below.")
+            return VerdictSentence("bad", "Its pods are denied, but not by a Berth policy that is known here. See the message below.")
         case "waiting" if found.suspended:
-            return Verdict("warn", "It is suspended. It creates no pods until a user or a queue resumes it.")
-    return Verdict("plain", "It has no pods, and none was denied.")
+            return VerdictSentence("warn", "It is suspended. It creates no pods until a user or a queue resumes it.")
+    return VerdictSentence("plain", "It has no pods, and none was denied.")
 
 
-def _denied(what: str, violations: list[Violation]) -> Verdict:
+def _denied(what: str, violations: list[Violation]) -> VerdictSentence:
     if len(violations) == 1:
-        return Verdict("bad", f"{what}: {violations[0].fact}.")
-    return Verdict("bad", f"{what} for {len(violations)} reasons. The first: {violations[0].fact}.")
+        return VerdictSentence("bad", f"{what}: {violations[0].fact}.")
+    return VerdictSentence("bad", f"{what} for {len(violations)} reasons. The first: {violations[0].fact}.")
 
 
 def _soon(found: Explanation) -> str | None:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.audit.ledger import Totals
-from analysis.conditions import Finding
+from analysis.audit.ledger import PolicyTotals
+from analysis.conditions import ObjectStatus
 from analysis.conditions.conditions import Condition
 from analysis.conditions.words import acting_instead
 from analysis.effective.effective import Effective, effective
-from analysis.effective.effective_probe import Kind, known_as, workload_named
+from analysis.effective.effective_probe import PodKind, known_as, workload_named
 from catalog.nearest import hint
 from cli.output.effective_output import reach
 from console.server.page import NotShown, Page, Visit
@@ -22,7 +22,7 @@ from console.world.view import View
 from documents import yaml_writer
 from policies.lru import LruCache
 from policies.policy import API_VERSION
-from policies.state.objects import Entry, id_of
+from policies.state.objects import ObjectEntry, id_of
 from policies.state.snapshot import Snapshot
 
 TOLD = ("Conflicted", "Clipped", "Inexpressible", "QuotaNotCovered", "AdvertisedTwice", "Stalled")
@@ -39,7 +39,7 @@ SECTIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PolicyLine:
     """One of Berth's objects."""
 
     id: str
@@ -60,7 +60,7 @@ def policies(visit: Visit) -> Page:
     for entry in view.entries():
         id_, finding = id_of(entry.key), view.world.findings.get(entry.key)
         lines.append(
-            Line(
+            PolicyLine(
                 id=id_,
                 mode=view.world.modes.get(id_, ""),
                 what=finding.what if finding is not None else "",
@@ -75,14 +75,14 @@ def policies(visit: Visit) -> Page:
     return Page(template="policies.html", title="Policies", values=values)
 
 
-def _pods(id_: str, totals: Mapping[str, Totals], view: View) -> int:
+def _pods(id_: str, totals: Mapping[str, PolicyTotals], view: View) -> int:
     """Return the pods that a policy is for, of those that may be listed."""
     if view.scope.pods.every:
         return totals[id_].pods if id_ in totals else 0
     return sum(count.pods for count in view.counted(id_).values())
 
 
-def problems(finding: Finding | None) -> Sequence[Condition]:
+def problems(finding: ObjectStatus | None) -> Sequence[Condition]:
     """Return the conditions of which somebody should know."""
     if finding is None:
         return ()
@@ -111,7 +111,7 @@ def policy(visit: Visit) -> Page:
     return Page(template="policy.html", title=name, values=values)
 
 
-def _manifest(entry: Entry) -> str:
+def _manifest(entry: ObjectEntry) -> str:
     metadata = {"name": entry.name, **({"namespace": entry.namespace} if entry.namespace else {})}
     spec = json.loads(entry.spec) if entry.spec else None
     return yaml_writer.text({"apiVersion": API_VERSION, "kind": entry.kind, "metadata": metadata, "spec": spec})
@@ -133,7 +133,7 @@ def namespace(visit: Visit) -> Page:
         )
     if known and name not in known:
         raise NotShown(f'Namespace "{name}" does not exist{hint(name, known)}.')
-    kind = Kind(workload=_workload(visit), gpus=_gpus(query.text("gpus")))
+    kind = PodKind(workload=_workload(visit), gpus=_gpus(query.text("gpus")))
     answer = _effective(view.world.snapshot, name, kind)
     by_section = {section: [row for row in answer.look.rows if row.section == section] for section, _ in SECTIONS}
     values = {
@@ -147,7 +147,7 @@ def namespace(visit: Visit) -> Page:
     return Page(template="policies_namespace.html", title=f"Effective policy in {name}", values=values)
 
 
-def _effective(snapshot: Snapshot, name: str, kind: Kind) -> Effective:
+def _effective(snapshot: Snapshot, name: str, kind: PodKind) -> Effective:
     """Return the answer, which takes some milliseconds for each policy in Audit."""
     known = _ANSWERS.of(snapshot)
     found = known.get((name, kind))

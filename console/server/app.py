@@ -35,7 +35,7 @@ IN_FORM = {"HX-Retarget": "#changed", "HX-Reswap": "innerHTML", "HX-Reselect": "
 """Where htmx puts what is wrong with a form that was sent: under it, whatever it would have replaced (https://htmx.org/reference/#response_headers)."""
 
 
-class Source(Protocol):
+class WorldSource(Protocol):
     """What worlds come from."""
 
     @property
@@ -55,11 +55,11 @@ class Source(Protocol):
 
 
 def application(
-    source: Source, gate: Gate, screens: Sequence[Screen], entrance: Sequence[Route] = (), origins: Collection[str] = ()
+    source: WorldSource, gate: Gate, screens: Sequence[Screen], entrance: Sequence[Route] = (), origins: Collection[str] = ()
 ) -> Starlette:
     """Return the application. ``entrance``: addresses for those whom the gate has not let in yet; ``origins``: where forms may come
     from, besides the host that is asked."""
-    pages = Pages(source, gate, environment(), origins)
+    pages = ConsolePages(source, gate, environment(), origins)
     routes = [Route(one.path, pages.endpoint(one), methods=["GET", "POST"] if one.form else ["GET"]) for one in screens]
     files = Mount(f"/static/{VERSION}", for_ever(StaticFiles(directory=STATIC)))
     app = Starlette(
@@ -75,10 +75,10 @@ async def _alive(request: Request) -> Response:
     return PlainTextResponse("alive\n")
 
 
-class Pages:
+class ConsolePages:
     """Answers with pages."""
 
-    def __init__(self, source: Source, gate: Gate, templates: Environment, origins: Collection[str] = ()) -> None:
+    def __init__(self, source: WorldSource, gate: Gate, templates: Environment, origins: Collection[str] = ()) -> None:
         self._source = source
         self._gate = gate
         self._templates = templates

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from analysis.world.world import World
-from console.world.scope import Kind, Scope
+from console.world.scope import ListedKind, Scope
 
 
 class Visitor(Protocol):
@@ -26,7 +26,7 @@ class Visitor(Protocol):
     async def scope(self, world: World, named: Collection[str] = ()) -> Scope:
         """Return what they may list. Raises Unreachable if the API server does not say."""
 
-    async def may_list(self, kinds: Iterable[Kind], namespace: str) -> Collection[Kind]:
+    async def may_list(self, kinds: Iterable[ListedKind], namespace: str) -> Collection[ListedKind]:
         """Return those of the kinds that they may list in a namespace. Raises Unreachable if the API server does not say."""
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from analysis.why.surroundings import Surroundings
 from console.server.query import Query
-from console.world.scope import Kind
+from console.world.scope import ListedKind
 from console.world.view import View
 
-Near = Callable[[str, str, str, Collection[Kind]], Awaitable[Surroundings]]
+Near = Callable[[str, str, str, Collection[ListedKind]], Awaitable[Surroundings]]
 """(namespace, type, name, the kinds of this type that are looked for) -> what was read. Raises InputError and Unreachable."""
 
-MayList = Callable[[Iterable[Kind], str], Awaitable[Collection[Kind]]]
+MayList = Callable[[Iterable[ListedKind], str], Awaitable[Collection[ListedKind]]]
 """(kinds, namespace) -> those of them that the viewer may list there. Raises Unreachable."""
 
 

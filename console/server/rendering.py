@@ -18,7 +18,7 @@ LONGEST = 2000
 """Characters of one value on a page: a denial has some 300, the scheduler's sentence about ten reasons 400."""
 
 
-class Typed(str):
+class CopiedText(str):
     """A text of many lines that somebody typed or that is to be copied. It is escaped as all others are."""
 
     __slots__ = ()
@@ -27,7 +27,7 @@ class Typed(str):
 def _shown(value: Any) -> Any:
     """Return a value as a page shows it: texts on one line, without control characters and marks of direction, and cut where no honest one
     ends."""
-    if isinstance(value, str) and not isinstance(value, Markup | Typed):
+    if isinstance(value, str) and not isinstance(value, Markup | CopiedText):
         return printable(value, LONGEST)
     return value
 
@@ -36,10 +36,10 @@ MOST_TYPED = 512 * 2**10
 """Characters of a text of many lines: a manifest of the largest form, with all that is written into it."""
 
 
-def _typed(value: object) -> Typed:
+def _typed(value: object) -> CopiedText:
     """Return a text of many lines, its indentation kept, without control characters and marks of direction."""
     text = str(value)[:MOST_TYPED]
-    return Typed(text if text.isascii() and text.isprintable() else "".join(c if c.isprintable() or c == "\n" else " " for c in text))
+    return CopiedText(text if text.isascii() and text.isprintable() else "".join(c if c.isprintable() or c == "\n" else " " for c in text))
 
 
 def _usd(value: float | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class Kind(NamedTuple):
+class ListedKind(NamedTuple):
     """A kind of objects, as rights name it."""
 
     group: str
@@ -14,7 +14,7 @@ class Kind(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Namespaces:
+class ListableNamespaces:
     """Namespaces in which objects of one kind may be listed: all of them, or those named."""
 
     every: bool = False
@@ -24,8 +24,8 @@ class Namespaces:
         return self.every or namespace in self.names
 
 
-ALL = Namespaces(every=True)
-NONE = Namespaces()
+ALL = ListableNamespaces(every=True)
+NONE = ListableNamespaces()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +34,11 @@ class Scope:
 
     who: str
     """Name of the person as the API server knows them; "" on a laptop, where the rights are those of the kubeconfig."""
-    pods: Namespaces = field(default=NONE)
-    own_policies: Namespaces = field(default=NONE)
+    pods: ListableNamespaces = field(default=NONE)
+    own_policies: ListableNamespaces = field(default=NONE)
     """GPUPolicies."""
-    events: Namespaces = field(default=NONE)
-    reports: Namespaces = field(default=NONE)
+    events: ListableNamespaces = field(default=NONE)
+    reports: ListableNamespaces = field(default=NONE)
     cluster_policies: bool = False
     """ClusterGPUPolicies."""
     node_templates: bool = False

@@ -9,12 +9,12 @@ from analysis.audit.ledger import AuditedPod
 from analysis.audit.stored_report import StoredReport
 from analysis.scan.finding import Finding, without_pods
 from analysis.scan.report import NEEDS
-from analysis.world.counts import Count
+from analysis.world.counts import PolicyCount
 from analysis.world.happenings import Happening
 from analysis.world.world import World
 from console.world.scope import Scope
 from policies.scheduling.fleet import Fleet
-from policies.state.objects import Entry
+from policies.state.objects import ObjectEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +35,14 @@ class View:
         """Return the namespaces that have pods with devices which may be listed, sorted."""
         return sorted(one for one in self.world.counts.every if one in self.scope.pods)
 
-    def counted(self, policy: str) -> dict[str, Count]:
+    def counted(self, policy: str) -> dict[str, PolicyCount]:
         """Return the pods to which a policy applies, by namespace."""
         cells = self.world.counts.cells.get(policy, {}) if self.shows_policy(policy) else {}
         return {namespace: count for namespace, count in cells.items() if namespace in self.scope.pods}
 
-    def counted_once(self) -> Count:
+    def counted_once(self) -> PolicyCount:
         """Return all pods, each once, with what policies that may be listed find."""
-        total = Count()
+        total = PolicyCount()
         for namespace, by_listed in self.world.counts.every.items():
             if namespace in self.scope.pods:
                 total.join(by_listed[self.scope.cluster_policies, namespace in self.scope.own_policies])
@@ -59,7 +59,7 @@ class View:
         """Return the ids of the policies in force that may be listed, sorted."""
         return [one for one in self.world.policies if self.shows_policy(one)]
 
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[ObjectEntry]:
         """Return Berth's own objects that may be listed, sorted by kind and name."""
         found = sorted(self.world.entries.items())
         return [entry for (kind, namespace, _), entry in found if self._shows(kind, namespace)]

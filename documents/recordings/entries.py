@@ -26,7 +26,7 @@ _WRAPPED = ("message", "@message", "log")
 """Fields that hold a line of a log as text: of CloudWatch Logs, and of Fluent Bit and what else reads files."""
 
 
-class Entry(NamedTuple):
+class RecordingEntry(NamedTuple):
     """One object, or the reason why there is none."""
 
     line: int
@@ -35,14 +35,14 @@ class Entry(NamedTuple):
     unread: Unread | InputError | None = None
 
 
-def entries(piece: Piece, about: Sequence[bytes] = ()) -> Iterator[Entry]:
+def entries(piece: Piece, about: Sequence[bytes] = ()) -> Iterator[RecordingEntry]:
     """Yield what is in a piece, in order; the last has its number of lines, and no value.
 
     ``about``: lines that hold none of these texts are ``other``.
     """
     if piece.form == "documents":
         yield from _documents(piece)
-        yield Entry(0, None)
+        yield RecordingEntry(0, None)
         return
     number = 0
     for number, (line, ended) in enumerate(_lines(piece), 1):
@@ -50,12 +50,12 @@ def entries(piece: Piece, about: Sequence[bytes] = ()) -> Iterator[Entry]:
         if not stripped:
             continue
         if len(line) > LONGEST_LINE:
-            yield Entry(number, None, "long")
+            yield RecordingEntry(number, None, "long")
         elif about and not any(text in stripped for text in about) and stripped.endswith(b"}") and ended:
-            yield Entry(number, None, "other")
+            yield RecordingEntry(number, None, "other")
         else:
             yield from _of_line(piece, number, stripped, ended=ended)
-    yield Entry(number, None)
+    yield RecordingEntry(number, None)
 
 
 def _lines(piece: Piece) -> Iterator[tuple[bytes, bool]]:
@@ -83,7 +83,7 @@ def _skip(file: BinaryIO) -> None:
         continue
 
 
-def _of_line(piece: Piece, number: int, line: bytes, *, ended: bool) -> Iterator[Entry]:
+def _of_line(piece: Piece, number: int, line: bytes, *, ended: bool) -> Iterator[RecordingEntry]:
     try:
         value = orjson.loads(line)
     except ValueError as error:
@@ -91,13 +91,13 @@ def _of_line(piece: Piece, number: int, line: bytes, *, ended: bool) -> Iterator
         if at > 0:
             yield from _of_line(piece, number, line[at:], ended=ended)
         else:
-            yield Entry(number, None, _why(piece, number, error, ended=ended))
+            yield RecordingEntry(number, None, _why(piece, number, error, ended=ended))
         return
     for one in _unwrapped(value):
         for item in objects(Document(file=piece.file, value=one)) if isinstance(one, dict) else ():
-            yield Entry(number, None, "unreadable") if isinstance(item, InputError) else Entry(number, item.value)
+            yield RecordingEntry(number, None, "unreadable") if isinstance(item, InputError) else RecordingEntry(number, item.value)
         if not isinstance(one, dict):
-            yield Entry(number, None, "unreadable")
+            yield RecordingEntry(number, None, "unreadable")
 
 
 def _unwrapped(value: object) -> Iterator[object]:
@@ -127,7 +127,7 @@ def _why(piece: Piece, number: int, error: ValueError, *, ended: bool) -> Unread
     return "beginning" if piece.first and number == 1 else "unreadable"
 
 
-def _documents(piece: Piece) -> Iterator[Entry]:
+def _documents(piece: Piece) -> Iterator[RecordingEntry]:
     """Yield the objects of YAML, or of JSON of many lines, which is read as a whole."""
     if piece.data is None:
         texts, errors = read_paths([piece.file])
@@ -139,5 +139,5 @@ def _documents(piece: Piece) -> Iterator[Entry]:
         for document in found:
             for value in _unwrapped(document.value):
                 for item in objects(Document(file=file, index=document.index, only=document.only, value=value)):
-                    yield Entry(0, None, item) if isinstance(item, InputError) else Entry(0, item.value)
-    yield from (Entry(0, None, error) for error in errors)
+                    yield RecordingEntry(0, None, item) if isinstance(item, InputError) else RecordingEntry(0, item.value)
+    yield from (RecordingEntry(0, None, error) for error in errors)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog import Catalog
-from policies.claims.claim_request import Part
+from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import FIELDS, can_be_told, device_fields, has_such, types_of
 from policies.lru import LruCache
 from policies.messages import phrase
@@ -24,10 +24,10 @@ COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EvaluatedParts:
     """The parts of the claim that are judged."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ClaimPart, ...]
     most: int | None
     several: bool
     """True if a request has several alternatives."""
@@ -36,7 +36,7 @@ class Asked:
     """What was found for a class of devices and a set of policies before (``Snapshot.merged``)."""
 
 
-def violations(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+def violations(asked: EvaluatedParts, policies: Sequence[Compiled]) -> Iterator[Violation]:
     """Yield the violations under these policies together."""
     if not policies:
         return
@@ -46,7 +46,7 @@ def violations(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation
     yield from _tolerations(asked, policies)
 
 
-def _too_many(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+def _too_many(asked: EvaluatedParts, policies: Sequence[Compiled]) -> Iterator[Violation]:
     limits = [(limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.max is not None]
     lists = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
     most = min((value for value, _ in limits), default=None)
@@ -57,7 +57,7 @@ def _too_many(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]
         yield from _more_than(asked, max(allowed, default=0), "BERTH-112", tuple(sorted(name for _, name in lists)))
 
 
-def _more_than(asked: Asked, most: int, code: str, policies: tuple[str, ...]) -> Iterator[Violation]:
+def _more_than(asked: EvaluatedParts, most: int, code: str, policies: tuple[str, ...]) -> Iterator[Violation]:
     on = at_field(f"spec.require.gpusPerPod.{'max' if code == 'BERTH-111' else 'oneOf'}", policies)
     if asked.most is not None:
         found = phrase("claim has more", count=asked.most, most=most)
@@ -71,7 +71,7 @@ def _more_than(asked: Asked, most: int, code: str, policies: tuple[str, ...]) ->
             yield Violation(code=code, found=found, advice=advice, rule=COUNTS, policies=policies, fields=on)
 
 
-def _admins(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+def _admins(asked: EvaluatedParts, policies: Sequence[Compiled]) -> Iterator[Violation]:
     """Yield a violation per request with ``adminAccess``: devices that others hold are in no count, and
     break exclusive use of a GPU."""
     by = tuple(sorted(c.policy.id for c in policies if c.policy.require.gpus_per_pod or c.policy.require.sharing))
@@ -85,7 +85,7 @@ def _admins(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
             yield Violation(code="BERTH-116", found=found, advice=advice, rule=COUNTS, policies=by, fields=on)
 
 
-def _classes(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+def _classes(asked: EvaluatedParts, policies: Sequence[Compiled]) -> Iterator[Violation]:
     """Yield one violation for each class and policy if the class's known devices are outside of what is
     required, or nothing is known of them; and one for each class of which the policies together leave nothing."""
     judged = [one for compiled in policies for one in (_machine(compiled), _sharing(compiled)) if one]
@@ -117,7 +117,7 @@ def _sharing(compiled: Compiled) -> _Judged | None:
     return (demands, compiled) if demands else None
 
 
-def _inside(asked: Asked, part: Part, policies: Sequence[Compiled], demands: Sequence[Constraint]) -> bool:
+def _inside(asked: EvaluatedParts, part: ClaimPart, policies: Sequence[Compiled], demands: Sequence[Constraint]) -> bool:
     key = "claims.inside", demands[0].axis, part.vendor, part.devices and part.devices.driver, part.type, tuple(policies)
     found: bool | None = asked.merged.get(key)
     if found is None:
@@ -126,7 +126,7 @@ def _inside(asked: Asked, part: Part, policies: Sequence[Compiled], demands: Seq
     return found
 
 
-def _has_such(part: Part, policies: Sequence[Compiled], demands: Sequence[Constraint], catalog: Catalog) -> bool:
+def _has_such(part: ClaimPart, policies: Sequence[Compiled], demands: Sequence[Constraint], catalog: Catalog) -> bool:
     """Return whether any device of the part's class meets what all these policies demand on one axis, including one that
     the catalog lacks. Of a driver that does not tell how devices are shared, any may."""
     if not part.vendor:
@@ -142,11 +142,11 @@ def _has_such(part: Part, policies: Sequence[Compiled], demands: Sequence[Constr
     return part.type in allowed if part.type else bool(allowed)
 
 
-def _left(asked: Asked, part: Part, judged: Sequence[_Judged]) -> bool:
+def _left(asked: EvaluatedParts, part: ClaimPart, judged: Sequence[_Judged]) -> bool:
     return _inside(asked, part, [compiled for _, compiled in judged], judged[0][0])
 
 
-def _smallest(asked: Asked, part: Part, judged: Sequence[_Judged]) -> Sequence[_Judged]:
+def _smallest(asked: EvaluatedParts, part: ClaimPart, judged: Sequence[_Judged]) -> Sequence[_Judged]:
     """Return policies that leave nothing together, and something without any one of them."""
     for one in judged:
         if len(judged) > 1 and not _left(asked, part, rest := [other for other in judged if other is not one]):
@@ -161,7 +161,7 @@ def _conflict(demands: Sequence[Constraint]) -> Violation:
     return Violation(code="BERTH-122", found=found, advice=phrase("fix the policies"), more=more, rule=NODES, policies=by, fields=on)
 
 
-def _outside(part: Part, device_class: str, demands: Sequence[Constraint]) -> Violation:
+def _outside(part: ClaimPart, device_class: str, demands: Sequence[Constraint]) -> Violation:
     text = " and ".join(c.text for c in demands)
     wanted, more = cut(text, 48), [phrase("wanted", wanted=text)]
     if part.vendor:
@@ -173,7 +173,7 @@ def _outside(part: Part, device_class: str, demands: Sequence[Constraint]) -> Vi
     return Violation(code="BERTH-126", found=found, advice=phrase("ask for class"), more=tuple(more), rule=NODES, policies=by, fields=on)
 
 
-def _tolerations(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+def _tolerations(asked: EvaluatedParts, policies: Sequence[Compiled]) -> Iterator[Violation]:
     """Yield one violation for each toleration and pattern, as on pods. Taints of devices have the grammar
     of those of nodes (k8s.io/api/resource/v1)."""
     forbidden = [(pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations]
@@ -182,7 +182,7 @@ def _tolerations(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violati
             yield from (_forbidden(part, i, pattern, policy) for pattern, policy in forbidden if tolerates(toleration, pattern))
 
 
-def _forbidden(part: Part, i: int, pattern: TolerationPattern, policy: str) -> Violation:
+def _forbidden(part: ClaimPart, i: int, pattern: TolerationPattern, policy: str) -> Violation:
     return Violation(
         code="BERTH-131",
         found=phrase("of claim", index=i, request=part.where, taint=str(pattern)),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from catalog.published_devices import PublishedDevices
 from policies.facts import device_requests
-from policies.facts.device_requests import Choice, Claim
+from policies.facts.device_requests import Claim, RequestChoice
 from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
 from policies.values.untyped import map_at
@@ -40,12 +40,12 @@ class ClaimRequest:
         return self.user == SCHEDULER and map_at(self.made, "metadata", "annotations").get(EXTENDED) == "true"
 
 
-class Part(NamedTuple):
+class ClaimPart(NamedTuple):
     """One way to satisfy one request, of an accelerator."""
 
     path: Path
     """The path of the map that has its selectors."""
-    choice: Choice
+    choice: RequestChoice
     vendor: str
     """"" if the class is unknown."""
     devices: PublishedDevices | None
@@ -63,7 +63,7 @@ class Part(NamedTuple):
         return dotted(self.path[:-1] if self.path[-1] == "exactly" else self.path)
 
 
-def parts(request: ClaimRequest, facts: Facts) -> Iterator[Part]:
+def parts(request: ClaimRequest, facts: Facts) -> Iterator[ClaimPart]:
     """Yield every way to satisfy every request, except those by devices that are no accelerators."""
     for one in device_requests.written(request.kind, request.made):
         choice = device_requests.choice(one.value)
@@ -71,15 +71,15 @@ def parts(request: ClaimRequest, facts: Facts) -> Iterator[Part]:
             yield part_of(one.path, choice, device_requests.expressions(one.value), facts.snapshot)
 
 
-def part_of(path: Path, choice: Choice, texts: tuple[str, ...], snapshot: Snapshot) -> Part:
+def part_of(path: Path, choice: RequestChoice, texts: tuple[str, ...], snapshot: Snapshot) -> ClaimPart:
     """Return one way with these expressions, and what is known of its class."""
     name, vendor = choice.device_class, snapshot.class_vendor(choice.device_class)
     devices = snapshot.catalog.published.get(snapshot.catalog.driver(snapshot.cluster.driver(name)))
     known = snapshot.cluster.device_classes.get(name)
     if devices is None:
-        return Part(path, choice, vendor, None, "", False, texts)
+        return ClaimPart(path, choice, vendor, None, "", False, texts)
     if known is None:
-        return Part(path, choice, vendor, devices, devices.classes.get(name, ""), False, texts)
+        return ClaimPart(path, choice, vendor, devices, devices.classes.get(name, ""), False, texts)
     demanded = dict(known.equal)
     type_ = demanded.pop(devices.type_key, "")
-    return Part(path, choice, vendor, devices, type_, known.plain and not demanded, texts)
+    return ClaimPart(path, choice, vendor, devices, type_, known.plain and not demanded, texts)

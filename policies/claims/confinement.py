@@ -17,7 +17,7 @@ from policies.claims.cel import LONGEST, Demand, OneOf
 from policies.offers.constraints import Compiled, Constraint
 from policies.offers.machine_fields import in_machine
 from policies.offers.table import Host
-from policies.policy import Machine
+from policies.policy import MachineFields
 
 FIELDS = ("families", "models", "gpuMemory")
 """The machine fields that a claim can be held to: it says nothing of instances."""
@@ -46,7 +46,7 @@ class Confinement:
     lacking: tuple[Lacking, ...] = ()
 
 
-def device_fields(machine: Machine) -> Machine:
+def device_fields(machine: MachineFields) -> MachineFields:
     """Return the device fields of a machine. A claim specifies nothing of instance families."""
     return replace(machine, instance_families=None)
 
@@ -61,7 +61,7 @@ def _host(vendor: str, gpu: Gpu | None) -> Host:
     return Host(vendor=vendor, gpu=gpu, family=None, count=None, resource="", attributes={}, name="")
 
 
-def has_such(vendor: str, machines: Sequence[Machine], catalog: Catalog) -> bool:
+def has_such(vendor: str, machines: Sequence[MachineFields], catalog: Catalog) -> bool:
     """Return whether a model of the vendor, known or not, is inside all of these machine fields."""
     return any(all(in_machine(host, machine, catalog) for machine in machines) for host in hosts(vendor, catalog))
 
@@ -74,9 +74,11 @@ def required(devices: PublishedDevices, catalog: Catalog, policies: Sequence[Com
     return Confinement((*said.wanted, *sharing.wanted), (*said.lacking, *sharing.lacking))
 
 
-def of_machines(devices: PublishedDevices, catalog: Catalog, machines: Iterable[Machine], constraints: Sequence[Constraint]) -> Confinement:
+def of_machines(
+    devices: PublishedDevices, catalog: Catalog, machines: Iterable[MachineFields], constraints: Sequence[Constraint]
+) -> Confinement:
     """Return what these machine fields together demand; ``constraints`` are theirs, among others."""
-    given, own = [m for m in machines if m != Machine()], _of(constraints, *FIELDS)
+    given, own = [m for m in machines if m != MachineFields()], _of(constraints, *FIELDS)
     wanted: list[Wanted] = []
     gpus = [gpu for gpu in catalog.gpus if gpu.vendor == devices.vendor]
     left = given
@@ -85,7 +87,7 @@ def of_machines(devices: PublishedDevices, catalog: Catalog, machines: Iterable[
         wanted += [Wanted(one, tuple(_of(own, "families"))) for one in families]
         own = _of(own, "models", "gpuMemory")
     lacking: list[Lacking] = []
-    if any(m != Machine() for m in left) and own:
+    if any(m != MachineFields() for m in left) and own:
         demand, unnamed = _models(devices, gpus, left, catalog)
         if demand is not None:
             wanted.append(Wanted(demand, tuple(own)))
@@ -94,10 +96,10 @@ def of_machines(devices: PublishedDevices, catalog: Catalog, machines: Iterable[
     return _short(Confinement(tuple(wanted), tuple(lacking)))
 
 
-def can_be_told(devices: PublishedDevices, machines: Iterable[Machine], catalog: Catalog) -> bool:
+def can_be_told(devices: PublishedDevices, machines: Iterable[MachineFields], catalog: Catalog) -> bool:
     """Return whether the driver's names tell any model that is inside of these machine fields, where they list what is wanted: a device
     that can't be told from others is inside of no list."""
-    given = [m for m in machines if m != Machine()]
+    given = [m for m in machines if m != MachineFields()]
     gpus = [gpu for gpu in catalog.gpus if gpu.vendor == devices.vendor]
     left = given if _families(devices, gpus, given) is None else [replace(m, families=None) for m in given]
     return devices.model is None or not any(_narrows(m) for m in left) or _models(devices, gpus, left, catalog)[0] is not None
@@ -107,7 +109,7 @@ def _of(constraints: Iterable[Constraint], *names: str) -> list[Constraint]:
     return [c for c in constraints if c.axis == "machine" and c.field.rpartition(".")[2] in names]
 
 
-def _families(devices: PublishedDevices, gpus: Sequence[Gpu], machines: Sequence[Machine]) -> list[Demand] | None:
+def _families(devices: PublishedDevices, gpus: Sequence[Gpu], machines: Sequence[MachineFields]) -> list[Demand] | None:
     """Return the demand on the architecture, if there is one; None if models must say it."""
     lists = [m.families for m in machines if m.families is not None]
     mentioned = {family for one in lists for family in (*one.in_, *one.not_in)}
@@ -124,7 +126,7 @@ def _families(devices: PublishedDevices, gpus: Sequence[Gpu], machines: Sequence
 
 
 def _models(
-    devices: PublishedDevices, gpus: Sequence[Gpu], machines: Sequence[Machine], catalog: Catalog
+    devices: PublishedDevices, gpus: Sequence[Gpu], machines: Sequence[MachineFields], catalog: Catalog
 ) -> tuple[Demand | None, tuple[str, ...]]:
     """Return the demand on the product's name (None: none can be said), and the models that it should
     exclude but whose names are not known."""
@@ -139,7 +141,7 @@ def _models(
     return (_one_of(devices, devices.model, wrong, outside=True, spaces=devices.spaces) if wrong else None), unnamed
 
 
-def _divided(gpus: Sequence[Gpu], machines: Sequence[Machine], catalog: Catalog) -> tuple[list[Gpu], list[Gpu]]:
+def _divided(gpus: Sequence[Gpu], machines: Sequence[MachineFields], catalog: Catalog) -> tuple[list[Gpu], list[Gpu]]:
     inside: list[Gpu] = []
     outside: list[Gpu] = []
     for gpu in gpus:
@@ -148,12 +150,12 @@ def _divided(gpus: Sequence[Gpu], machines: Sequence[Machine], catalog: Catalog)
     return inside, outside
 
 
-def _limits(gpus: Sequence[Gpu], machines: Sequence[Machine], catalog: Catalog) -> bool:
+def _limits(gpus: Sequence[Gpu], machines: Sequence[MachineFields], catalog: Catalog) -> bool:
     """Return whether the fields exclude anything of the vendor, be it a model that the catalog lacks."""
     return any(_narrows(m) for m in machines) or bool(_divided(gpus, machines, catalog)[1])
 
 
-def _narrows(machine: Machine) -> bool:
+def _narrows(machine: MachineFields) -> bool:
     """Return whether a model that the catalog lacks is outside."""
     lists = (machine.families, machine.models)
     return machine.gpu_memory is not None or any(one is not None and bool(one.in_) for one in lists)

@@ -14,21 +14,21 @@ from catalog import Catalog, Gpu, MigProfile
 from catalog.published_devices import PublishedDevices
 from policies.claims import cel
 from policies.claims.cel import AtLeast, Demand, OneOf
-from policies.claims.claim_request import Part
+from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import Confinement, Lacking, Wanted, device_fields, hosts, of_machines, types_of
 from policies.messages import Phrase, phrase
 from policies.objects.wording import phrase as field_text
 from policies.offers.constraints import Compiled, Constraint
 from policies.offers.machine_fields import in_machine
-from policies.policy import Machine, Policy
-from policies.settings.running import Named, by_scope, first_given
+from policies.policy import MachineFields, Policy
+from policies.settings.running import NamedValue, by_scope, first_given
 from policies.verdict import Remark
 
 RULE = "device_selectors"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ClaimDefaults:
     """The defaults for one part."""
 
     wanted: tuple[Wanted, ...] = ()
@@ -44,31 +44,31 @@ def certain(policy: Policy, least: int) -> bool:
     return match.gpus is None or (match.gpus.max is None and (match.gpus.min or 0) <= least)
 
 
-def silent(part: Part) -> bool:
+def silent(part: ClaimPart) -> bool:
     """Return whether the part has no word of its author's about devices that can't be read."""
     return part.plain and all(cel.read(text) is not None for text in part.texts)
 
 
 def offered(
     devices: PublishedDevices, type_: str, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]
-) -> tuple[Chosen, ...]:
+) -> tuple[ClaimDefaults, ...]:
     """Return the defaults of the policies ``defaulting`` for devices of this type, one for each axis, inside of what ``policies``
     require."""
     return (_machine(devices, catalog, policies, defaulting), _mig(devices, type_, catalog, policies, defaulting))
 
 
-def chosen(part: Part, offers: Sequence[Chosen], required: Confinement) -> Chosen:
+def chosen(part: ClaimPart, offers: Sequence[ClaimDefaults], required: Confinement) -> ClaimDefaults:
     """Return those of the defaults of which a part says nothing."""
     ours = [one.demand for one in (*required.wanted, *(wanted for offer in offers for wanted in offer.wanted))]
     found = [_told(part, one) for one in offers if not _speaks(part, one.wanted, ours)]
-    return Chosen(
+    return ClaimDefaults(
         tuple(wanted for one in found for wanted in one.wanted),
         tuple(lacking for one in found for lacking in one.lacking),
         tuple(remark for one in found for remark in one.remarks),
     )
 
 
-def _speaks(part: Part, wanted: Iterable[Wanted], ours: Sequence[Demand]) -> bool:
+def _speaks(part: ClaimPart, wanted: Iterable[Wanted], ours: Sequence[Demand]) -> bool:
     """Return whether a selector is about the same as the default, or about the model where the default is, and not one that
     policies write."""
     subjects = {one.demand.subject[0:3] for one in wanted}
@@ -76,7 +76,7 @@ def _speaks(part: Part, wanted: Iterable[Wanted], ours: Sequence[Demand]) -> boo
     return any(demand.subject[0:3] in subjects and not _of_type(demand, part) for demand in given)
 
 
-def _of_type(demand: Demand, part: Part) -> bool:
+def _of_type(demand: Demand, part: ClaimPart) -> bool:
     devices = part.devices
     return devices is not None and devices.type is not None and isinstance(demand, OneOf) and demand.attribute == devices.type
 
@@ -84,25 +84,25 @@ def _of_type(demand: Demand, part: Part) -> bool:
 # --- machine -----------------------------------------------------------------------------------------------------------
 
 
-def _machine(devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> Chosen:
+def _machine(devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> ClaimDefaults:
     given = first_given(by_scope(defaulting), lambda default: _alike(default.machine))
     if not given:
-        return Chosen()
+        return ClaimDefaults()
     if len({value for _, value in given}) > 1:
-        return Chosen(remarks=(_differ(given, "machine"),))
+        return ClaimDefaults(remarks=(_differ(given, "machine"),))
     machines = [device_fields(given[0][0].policy.default.machine)]
     constraints = [c for compiled, _ in given for c in compiled.machine]
     asked = [*machines, *(device_fields(c.policy.require.machine) for c in policies)]
     if not any(all(in_machine(host, m, catalog) for m in asked) for host in hosts(devices.vendor, catalog) if host.gpu is not None):
         text = phrase("nothing left", constraints=tuple(dict.fromkeys(c.text for c in constraints)))
-        return Chosen(remarks=(_remark("BERTH-204", text, constraints),))
+        return ClaimDefaults(remarks=(_remark("BERTH-204", text, constraints),))
     found = of_machines(devices, catalog, machines, constraints)
-    return Chosen(found.wanted, found.lacking)
+    return ClaimDefaults(found.wanted, found.lacking)
 
 
-def _alike(machine: Machine) -> object | None:
+def _alike(machine: MachineFields) -> object | None:
     own = device_fields(machine)
-    if own == Machine():
+    if own == MachineFields():
         return None
     lists = [(frozenset(one.in_), frozenset(one.not_in)) if one else None for one in (own.families, own.models)]
     return (*lists, own.gpu_memory)
@@ -111,30 +111,32 @@ def _alike(machine: Machine) -> object | None:
 # --- a MIG slice -------------------------------------------------------------------------------------------------------
 
 
-def _mig(devices: PublishedDevices, type_: str, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> Chosen:
+def _mig(
+    devices: PublishedDevices, type_: str, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]
+) -> ClaimDefaults:
     """Return the size of a slice, for a class of slices: a claim for whole GPUs is never made one for slices."""
     given = first_given(by_scope(defaulting), lambda default: default.mig)
     if not given or type_ not in types_of(devices, ("MIG",)):
-        return Chosen()
+        return ClaimDefaults()
     if len({value for _, value in given}) > 1:
-        return Chosen(remarks=(_differ(given, "mig"),))
+        return ClaimDefaults(remarks=(_differ(given, "mig"),))
     mig, names = given[0][1], tuple(compiled.policy.id for compiled, _ in given)
     text = field_text("spec.default.mig", mig)
     own = tuple(_of_mig(name, text) for name in names)
     if mig.slice_gb is None:
         if devices.memory is None:
-            return Chosen(lacking=(Lacking(own),))
+            return ClaimDefaults(lacking=(Lacking(own),))
         domain, capacity = devices.qualified(devices.memory)
         least = AtLeast(driver=devices.driver, domain=domain, capacity=capacity, mebibytes=mig.usable_mib or 0)
-        return Chosen((Wanted(least, own),))
+        return ClaimDefaults((Wanted(least, own),))
     machines = [device_fields(c.policy.require.machine) for c in policies]
     inside = [host.gpu for host in hosts(devices.vendor, catalog) if host.gpu and all(in_machine(host, m, catalog) for m in machines)]
     profiles = {profile.name for gpu in inside for profile in _slices(gpu, mig.slice_gb)}
     if devices.profile is None or not profiles:
-        return Chosen(remarks=(_remark("BERTH-204", phrase("nothing left", constraints=(text,)), own),))
+        return ClaimDefaults(remarks=(_remark("BERTH-204", phrase("nothing left", constraints=(text,)), own),))
     domain, attribute = devices.qualified(devices.profile)
     demand = OneOf(driver=devices.driver, domain=domain, attribute=attribute, values=tuple(sorted(profiles)))
-    return Chosen((Wanted(demand, own),))
+    return ClaimDefaults((Wanted(demand, own),))
 
 
 def _slices(gpu: Gpu, gigabytes: int) -> Iterator[MigProfile]:
@@ -151,7 +153,7 @@ def _of_mig(policy: str, text: str) -> Constraint:
 # --- together ----------------------------------------------------------------------------------------------------------
 
 
-def _told(part: Part, found: Chosen) -> Chosen:
+def _told(part: ClaimPart, found: ClaimDefaults) -> ClaimDefaults:
     """Return a default with a remark for the author, whose claim gets a narrower device by it."""
     given = [cel.read(text) for text in part.texts]
     new = [one for one in found.wanted if not cel.implied(one.demand, [demand for demand in given if demand is not None])]
@@ -160,11 +162,11 @@ def _told(part: Part, found: Chosen) -> Chosen:
     names = tuple(sorted({name for c in constraints for name in c.by}))
     told = phrase("chosen", request=part.where, constraints=texts, policies=names)
     remarks = (_remark("BERTH-241", told, constraints),) if new else ()
-    return Chosen(found.wanted, found.lacking, (*found.remarks, *remarks))
+    return ClaimDefaults(found.wanted, found.lacking, (*found.remarks, *remarks))
 
 
 def _differ(given: Sequence[tuple[Compiled, object]], axis: str) -> Remark:
-    differing: Named[object] = Named(None, tuple(compiled.policy.id for compiled, _ in given))
+    differing: NamedValue[object] = NamedValue(None, tuple(compiled.policy.id for compiled, _ in given))
     return differing.differs(axis, RULE)
 
 

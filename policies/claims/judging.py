@@ -19,18 +19,18 @@ from itertools import islice
 from typing import Any
 
 from policies.claims import checks, selectors
-from policies.claims.checks import Asked
-from policies.claims.claim_request import ClaimRequest, Part, parts
+from policies.claims.checks import EvaluatedParts
+from policies.claims.claim_request import ClaimPart, ClaimRequest, parts
 from policies.claims.defaults import certain
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled
-from policies.outcome import Outcome
+from policies.outcome import ObjectOutcome
 from policies.patch import applied
 from policies.patch.applied import APPLIED, digest, digest_at
 from policies.patch.json_patch import pointer
 from policies.patch.standing import recorded
 from policies.planning.devices import of_claim
-from policies.pods.interval import Count
+from policies.pods.interval import CountInterval
 from policies.policy import Policy
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
@@ -46,7 +46,7 @@ def judge(request: ClaimRequest, facts: Facts) -> Verdict:
     matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count))
     enforced = [c for c in matched if c.mode == "Enforce"]
     several = any(part.path[-2] == "firstAvailable" for part in found)
-    asked = _Claim(request, Asked(found, count.most, several, facts.snapshot.catalog, facts.snapshot.merged), count.least)
+    asked = _Claim(request, EvaluatedParts(found, count.most, several, facts.snapshot.catalog, facts.snapshot.merged), count.least)
     outcome = asked.under(enforced)
     softer = [c for c in matched if c.mode != "Enforce"] if request.phase == "mutate" else []
     most = MOST_AUDITED if len(found) <= LARGE else max(1, MOST_AUDITED * LARGE // len(found))
@@ -64,7 +64,7 @@ def judge(request: ClaimRequest, facts: Facts) -> Verdict:
     )
 
 
-def _may_match(policy: Policy, count: Count) -> bool:
+def _may_match(policy: Policy, count: CountInterval) -> bool:
     """Return whether a pod with this claim alone can match the policy. Its labels and workload are not known; a pod of which the
     claims match together is denied (``policies.rules.device_classes``)."""
     match = policy.match
@@ -76,17 +76,17 @@ def _may_match(policy: Policy, count: Count) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Claim:
     request: ClaimRequest
-    asked: Asked
+    asked: EvaluatedParts
     least: int
 
-    def under(self, policies: Sequence[Compiled]) -> Outcome:
+    def under(self, policies: Sequence[Compiled]) -> ObjectOutcome:
         """Return what comes of it under these policies together."""
         denied = list(islice(checks.violations(self.asked, policies), MOST_FOUND))
         defaulting = [c for c in policies if certain(c.policy, self.least)]
         edits: list[Edit] = []
         remarks: dict[Remark, None] = {}
         unsaid: dict[Remark, None] = {}
-        theirs: list[tuple[Part, list[str]]] = []
+        theirs: list[tuple[ClaimPart, list[str]]] = []
         together = selectors.Together(self.asked.catalog, policies, defaulting, self.asked.merged)
         for part in () if self.request.chosen else self.asked.parts:
             confinement, default = together.required(part), together.chosen(part)
@@ -101,10 +101,10 @@ class _Claim:
             remarks |= dict.fromkeys(default.remarks)
             unsaid |= dict.fromkeys(selectors.unsaid(part, (*confinement.lacking, *default.lacking)))
         if denied:
-            return Outcome((), tuple(denied), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
-        return Outcome(tuple(edits), (), (*remarks, *unsaid), self._patch(edits, theirs))
+            return ObjectOutcome((), tuple(denied), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
+        return ObjectOutcome(tuple(edits), (), (*remarks, *unsaid), self._patch(edits, theirs))
 
-    def _patch(self, edits: Sequence[Edit], theirs: Iterable[tuple[Part, list[str]]]) -> tuple[dict[str, Any], ...]:
+    def _patch(self, edits: Sequence[Edit], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> tuple[dict[str, Any], ...]:
         made = self.request.made
         came = map_at(made, "metadata", "annotations").get(APPLIED)
         if self.request.phase != "mutate" or (not edits and came is None):
@@ -112,7 +112,7 @@ class _Claim:
         return applied.finish(made, edits, came, _standing(made, came, theirs))
 
 
-def _standing(made: Mapping[str, Any], came: Any, theirs: Iterable[tuple[Part, list[str]]]) -> list[applied.Entry]:
+def _standing(made: Mapping[str, Any], came: Any, theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[applied.Entry]:
     """Return the entries of ``berth.dev/applied`` that are true: of a selector that stands at their path, and that the policies in
     force write there."""
     written = {(pointer((*part.path, "selectors"))): {_digest(text) for text in texts} for part, texts in theirs}

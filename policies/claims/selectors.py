@@ -10,9 +10,9 @@ from typing import Any
 from catalog import Catalog
 from policies.claims import cel
 from policies.claims.cel import Demand
-from policies.claims.claim_request import Part
+from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import Confinement, Lacking, Wanted, required
-from policies.claims.defaults import RULE, Chosen, chosen, offered, silent
+from policies.claims.defaults import RULE, ClaimDefaults, chosen, offered, silent
 from policies.lru import LruCache
 from policies.messages import phrase
 from policies.objects.wording import cut
@@ -31,7 +31,7 @@ class Together:
     merged: LruCache[Any]
     """What was found before (``Snapshot.merged``)."""
 
-    def required(self, part: Part) -> Confinement:
+    def required(self, part: ClaimPart) -> Confinement:
         """Return what is required of a part."""
         if part.devices is None:
             return Confinement()
@@ -42,12 +42,12 @@ class Together:
             self.merged.keep(key, found, _size(found.wanted))
         return found
 
-    def chosen(self, part: Part) -> Chosen:
+    def chosen(self, part: ClaimPart) -> ClaimDefaults:
         """Return the defaults for a part."""
         if part.devices is None or not self.defaulting or not silent(part):
-            return Chosen()
+            return ClaimDefaults()
         key = "claims.offered", part.devices.driver, part.type, tuple(self.policies), tuple(self.defaulting)
-        found: tuple[Chosen, ...] | None = self.merged.get(key)
+        found: tuple[ClaimDefaults, ...] | None = self.merged.get(key)
         if found is None:
             found = offered(part.devices, part.type, self.catalog, self.policies, self.defaulting)
             self.merged.keep(key, found, _size([one for offer in found for one in offer.wanted]))
@@ -58,7 +58,7 @@ def _size(wanted: Sequence[Wanted]) -> int:
     return 1024 + sum(3 * len(one.demand.text) for one in wanted)
 
 
-def missing(part: Part, wanted: Iterable[Wanted]) -> list[Wanted]:
+def missing(part: ClaimPart, wanted: Iterable[Wanted]) -> list[Wanted]:
     """Return what the selectors of a part don't demand yet."""
     given: list[Demand] = [demand for text in part.texts if (demand := cel.read(text)) is not None]
     found = []
@@ -69,7 +69,7 @@ def missing(part: Part, wanted: Iterable[Wanted]) -> list[Wanted]:
     return found
 
 
-def edits(part: Part, wanted: Iterable[Wanted]) -> Iterator[Edit]:
+def edits(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Edit]:
     """Yield one edit for each selector that the part lacks."""
     for one in missing(part, wanted):
         yield Edit(op="add", path=(*part.path, "selectors", "-"), rule=RULE, policies=who(one.constraints), value=selector(one.demand))
@@ -80,7 +80,7 @@ def selector(demand: Demand) -> dict[str, Any]:
     return {"cel": {"expression": demand.text}}
 
 
-def unconfined(part: Part, wanted: Iterable[Wanted]) -> Iterator[Violation]:
+def unconfined(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Violation]:
     """Yield a violation for each demand that the part of a stored claim lacks."""
     for one in missing(part, wanted):
         text = " and ".join(c.text for c in one.constraints)
@@ -95,7 +95,7 @@ def unconfined(part: Part, wanted: Iterable[Wanted]) -> Iterator[Violation]:
         )
 
 
-def without_room(part: Part, wanted: Sequence[Wanted]) -> Iterator[Violation]:
+def without_room(part: ClaimPart, wanted: Sequence[Wanted]) -> Iterator[Violation]:
     """Yield a violation if more would be written than a request may have."""
     new, number = missing(part, wanted), len(part.texts)
     if new and number + len(new) > cel.MOST:
@@ -110,7 +110,7 @@ def without_room(part: Part, wanted: Sequence[Wanted]) -> Iterator[Violation]:
         )
 
 
-def unsaid(part: Part, lacking: Iterable[Lacking]) -> Iterator[Remark]:
+def unsaid(part: ClaimPart, lacking: Iterable[Lacking]) -> Iterator[Remark]:
     """Yield a remark for what the driver's attributes can't say."""
     for one in lacking:
         texts, driver = tuple(dict.fromkeys(c.text for c in one.constraints)), part.devices.driver if part.devices is not None else ""

@@ -12,7 +12,7 @@ from kube.taints import Taint
 from policies.facts import admission_queues, device_requests
 from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
 from policies.facts.device_requests import Claim, DeviceClass
-from policies.facts.offered_devices import STACKS, Offering, Slice, Stack, offering, slice_of, stack_of
+from policies.facts.offered_devices import STACKS, OfferedSlice, Offering, Stack, offering, slice_of, stack_of
 from policies.facts.places import NodePlace, node_place, offered, pool_spec, taints_of
 from policies.values import duration
 from policies.values.untyped import map_at, maps_in, text_of
@@ -36,7 +36,7 @@ class NodePool(NamedTuple):
     requirements: tuple[Requirement, ...] = ()
 
 
-class Entry(NamedTuple):
+class FactEntry(NamedTuple):
     """One fact in an object: ``value`` belongs under ``key`` in the map ``part`` of ClusterFacts."""
 
     part: Part
@@ -68,7 +68,7 @@ class ClusterFacts:
     """DeviceClasses by name."""
     claims: Mapping[tuple[str, str, str], Claim] = field(default_factory=dict)
     """(ResourceClaim or ResourceClaimTemplate, namespace, name) -> its requests."""
-    slices: Mapping[str, Slice] = field(default_factory=dict)
+    slices: Mapping[str, OfferedSlice] = field(default_factory=dict)
     """ResourceSlices by name."""
     stacks: Mapping[tuple[str, str], Stack] = field(default_factory=dict)
     """(ClusterPolicy or GPUCluster, name) -> what the GPU Operator is told to run."""
@@ -101,7 +101,7 @@ class ClusterFacts:
         things = (thing for thing in objects if isinstance(thing, Mapping))
         return cls().changed(entry for thing in things for entry in read(thing.get("kind"), thing, node_keys))
 
-    def changed(self, put: Iterable[Entry], gone: Iterable[Entry] = ()) -> ClusterFacts:
+    def changed(self, put: Iterable[FactEntry], gone: Iterable[FactEntry] = ()) -> ClusterFacts:
         """Return these facts with the entries ``put`` and without those ``gone``, whose values are ignored.
         Only maps that differ are copied (0.2 ms for 10,000 nodes); if none does, this very object is
         returned."""
@@ -131,7 +131,7 @@ def _own(facts: ClusterFacts, maps: dict[str, dict[Key, Any]], part: Part) -> di
     return maps[part]
 
 
-def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tuple[Entry, ...]:
+def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tuple[FactEntry, ...]:
     """Return the facts in one object: () for another kind, or without a name. ``node_keys``: the labels of
     nodes that are stored; all if None. The keys of the entries depend on kind, namespace and name alone, so
     the last known state of a deleted object, however incomplete, tells what is gone."""
@@ -140,35 +140,35 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
         return ()
     match kind:
         case "Namespace":
-            return (Entry("namespaces", name, _labels(thing)),)
+            return (FactEntry("namespaces", name, _labels(thing)),)
         case "Node":
             labels, taints = _labels(thing, node_keys), tuple(taints_of(thing))
-            place = Entry("places", name, node_place(thing, labels, taints))
-            shown = Entry("resources", name, offered(thing)), Entry("offerings", name, offering(thing))
-            return Entry("nodes", name, labels), Entry("taints", name, taints), place, *shown
+            place = FactEntry("places", name, node_place(thing, labels, taints))
+            shown = FactEntry("resources", name, offered(thing)), FactEntry("offerings", name, offering(thing))
+            return FactEntry("nodes", name, labels), FactEntry("taints", name, taints), place, *shown
         case "NodePool":
             grace = duration.read(map_at(thing, "spec", "template", "spec").get("terminationGracePeriod"))
             seconds = None if grace is None else int(grace)
-            pool = Entry("nodepools", name, _nodepool(thing)), Entry("pool_specs", name, pool_spec(thing))
-            return Entry("nodepool_grace", name, seconds), *pool
+            pool = FactEntry("nodepools", name, _nodepool(thing)), FactEntry("pool_specs", name, pool_spec(thing))
+            return FactEntry("nodepool_grace", name, seconds), *pool
         case "DeviceClass":
-            return (Entry("device_classes", name, device_requests.device_class(thing)),)
+            return (FactEntry("device_classes", name, device_requests.device_class(thing)),)
         case "ResourceClaim" | "ResourceClaimTemplate":
             namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
-            return (Entry("claims", (kind, namespace, name), device_requests.claim(kind, thing)),)
+            return (FactEntry("claims", (kind, namespace, name), device_requests.claim(kind, thing)),)
         case "ResourceSlice":
-            return (Entry("slices", name, slice_of(thing)),)
+            return (FactEntry("slices", name, slice_of(thing)),)
         case "ClusterPolicy" | "GPUCluster" if (stack := stack_of(kind, thing)) is not None:
-            return (Entry("stacks", (kind, name), stack),)
+            return (FactEntry("stacks", (kind, name), stack),)
         case "ResourceFlavor" if admission_queues.is_kueues(thing):
-            return (Entry("flavors", name, admission_queues.flavor(thing)),)
+            return (FactEntry("flavors", name, admission_queues.flavor(thing)),)
         case "ClusterQueue" if admission_queues.is_kueues(thing):
-            return (Entry("cluster_queues", name, admission_queues.cluster_queue(thing)),)
+            return (FactEntry("cluster_queues", name, admission_queues.cluster_queue(thing)),)
         case "LocalQueue" if admission_queues.is_kueues(thing):
             namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
-            return (Entry("local_queues", (namespace, name), admission_queues.local_queue(thing)),)
+            return (FactEntry("local_queues", (namespace, name), admission_queues.local_queue(thing)),)
         case admission_queues.FOLLOWED:
-            return (Entry("followed", name, True),)
+            return (FactEntry("followed", name, True),)
     return ()
 
 

@@ -12,7 +12,7 @@ from policies.values.untyped import LARGEST, UNREAD, map_at, maps_in, text_of
 TEMPLATE = "ResourceClaimTemplate"
 
 
-class Choice(NamedTuple):
+class RequestChoice(NamedTuple):
     """One way to satisfy a request for devices (k8s.io/api/resource/v1 ExactDeviceRequest,
     DeviceSubRequest)."""
 
@@ -23,7 +23,7 @@ class Choice(NamedTuple):
     admin: bool = False
     """``adminAccess``: the request gets devices that are in use by others."""
     tolerations: str = ""
-    """Tolerations of device taints, as ``Json``."""
+    """Tolerations of device taints, as ``TolerationsJson``."""
 
     def read_tolerations(self) -> list[dict[str, Any]]:
         """Return the tolerations as they are written."""
@@ -31,14 +31,14 @@ class Choice(NamedTuple):
         return parsed
 
 
-Claim = tuple[tuple[Choice, ...], ...]
+Claim = tuple[tuple[RequestChoice, ...], ...]
 """The ways to satisfy each request: one, or as many as ``firstAvailable`` lists."""
-UNREAD_CLAIM: Claim = ((Choice("", 1, None),),)
+UNREAD_CLAIM: Claim = ((RequestChoice("", 1, None),),)
 """A claim of which nothing but the name is known: it may ask for any number of any devices."""
 Place = tuple[str | int, ...]
 
 
-class Written(NamedTuple):
+class WrittenRequest(NamedTuple):
     """One way to satisfy a request, where it stands in the object."""
 
     path: Place
@@ -74,20 +74,20 @@ def claim(kind: str, thing: Any) -> Claim:
     """Return the requests of a claim or template."""
     if UNREAD in thing:
         return UNREAD_CLAIM
-    ways: dict[int, list[Choice]] = {index: [] for index, _ in _requests(kind, thing)}
+    ways: dict[int, list[RequestChoice]] = {index: [] for index, _ in _requests(kind, thing)}
     for one in written(kind, thing):
         ways[one.request].append(choice(one.value))
     return tuple(map(tuple, ways.values()))
 
 
-class Json(str):
+class TolerationsJson(str):
     """Tolerations of device taints as JSON, which takes a fifth of the memory; "" for none."""
 
     __slots__ = ()
 
 
 def slimmed(kind: str, thing: Any) -> dict[str, Any]:
-    """Return the spec of a claim or template with nothing but what ``claim`` reads of it, and tolerations as ``Json``: no
+    """Return the spec of a claim or template with nothing but what ``claim`` reads of it, and tolerations as ``TolerationsJson``: no
     selectors, constraints or parameters of drivers."""
     ways: dict[int, list[dict[str, Any]]] = {index: [] for index, _ in _requests(kind, thing)}
     for one in written(kind, thing):
@@ -102,7 +102,7 @@ _READ = ("deviceClassName", "count", "allocationMode", "adminAccess")
 """The fields that ``choice`` reads beside tolerations."""
 
 
-def written(kind: str, thing: Any) -> Iterator[Written]:
+def written(kind: str, thing: Any) -> Iterator[WrittenRequest]:
     """Yield the ways to satisfy each request. v1beta1 has the fields of ``exactly`` in place; ``firstAvailable``
     lists alternatives, the preferred one first."""
     root = (*spec_path(kind), "devices", "requests")
@@ -110,10 +110,10 @@ def written(kind: str, thing: Any) -> Iterator[Written]:
         ways = request.get("firstAvailable")
         several = [(j, way) for j, way in enumerate(ways) if isinstance(way, Mapping)] if isinstance(ways, list) else []
         for j, way in several:
-            yield Written((*root, i, "firstAvailable", j), i, j, way)
+            yield WrittenRequest((*root, i, "firstAvailable", j), i, j, way)
         if not several:
             exactly = map_at(request, "exactly")
-            yield Written((*root, i, "exactly") if exactly else (*root, i), i, None, exactly or request)
+            yield WrittenRequest((*root, i, "exactly") if exactly else (*root, i), i, None, exactly or request)
 
 
 def _requests(kind: str, thing: Any) -> Iterator[tuple[int, Mapping[Any, Any]]]:
@@ -125,22 +125,22 @@ _COUNTED = (None, "", "ExactCount")
 """Modes in which ``count`` says how many; more may be added (k8s.io/api/resource/v1 ExactDeviceRequest)."""
 
 
-def choice(value: Mapping[Any, Any]) -> Choice:
+def choice(value: Mapping[Any, Any]) -> RequestChoice:
     """Return one way to satisfy a request."""
     least, most = _count(value.get("count")) if value.get("allocationMode") in _COUNTED else (1, None)
     is_admin = value.get("adminAccess") is True
-    return Choice(text_of(value.get("deviceClassName")), least, most, is_admin, _tolerations(value))
+    return RequestChoice(text_of(value.get("deviceClassName")), least, most, is_admin, _tolerations(value))
 
 
-def _tolerations(value: Mapping[Any, Any]) -> Json:
+def _tolerations(value: Mapping[Any, Any]) -> TolerationsJson:
     tolerations = value.get("tolerations")
-    if isinstance(tolerations, Json):
+    if isinstance(tolerations, TolerationsJson):
         return tolerations
     maps = list(maps_in(tolerations))
     try:
-        return Json(json.dumps(maps, separators=(",", ":"), skipkeys=True, default=str) if maps else "")
+        return TolerationsJson(json.dumps(maps, separators=(",", ":"), skipkeys=True, default=str) if maps else "")
     except (RecursionError, ValueError):  # none that an API server admits: the worst is assumed
-        return Json('[{"operator":"Exists"}]')
+        return TolerationsJson('[{"operator":"Exists"}]')
 
 
 def expressions(value: Mapping[Any, Any]) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class Offering(NamedTuple):
     """When that started there, in Unix seconds; None if its labels do not tell."""
 
 
-class Slice(NamedTuple):
+class OfferedSlice(NamedTuple):
     """One ResourceSlice (k8s.io/api/resource/v1)."""
 
     node: str = ""
@@ -88,11 +88,11 @@ def _some(amount: Any) -> bool:
         return False
 
 
-def slice_of(thing: Any) -> Slice:
+def slice_of(thing: Any) -> OfferedSlice:
     """Return a ResourceSlice, whole or as ``slimmed``."""
     spec, pool = map_at(thing, "spec"), map_at(thing, "spec", "pool")
     devices = spec.get("devices")
-    return Slice(
+    return OfferedSlice(
         node=text_of(spec.get("nodeName")),
         driver=text_of(spec.get("driver")),
         pool=text_of(pool.get("name")),

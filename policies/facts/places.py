@@ -126,7 +126,7 @@ def pool_spec(thing: Any) -> str:
         return ""
 
 
-class Places:
+class KnownPlaces:
     """The places of a cluster of which all are known. Hashed once, equal if they offer the same."""
 
     __slots__ = ("_hash", "kinds", "pools", "prepared", "resources")
@@ -145,10 +145,10 @@ class Places:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Places) and (self.kinds, self.pools) == (other.kinds, other.pools))
+        return self is other or (isinstance(other, KnownPlaces) and (self.kinds, self.pools) == (other.kinds, other.pools))
 
 
-def known(places: Iterable[NodePlace], specs: Mapping[str, str], has_gpus: HasGpus, is_accelerator: IsAccelerator) -> Places | None:
+def known(places: Iterable[NodePlace], specs: Mapping[str, str], has_gpus: HasGpus, is_accelerator: IsAccelerator) -> KnownPlaces | None:
     """Return what nodes of these kinds and these NodePools offer; None if there may be places besides, or if what some
     node has is not known yet. ``specs``: those of all NodePools."""
     distinct = set(places)
@@ -165,7 +165,7 @@ def known(places: Iterable[NodePlace], specs: Mapping[str, str], has_gpus: HasGp
         if devices:
             lasting = tuple(taint for taint in place.taints if not passes(taint.key, startup))
             kinds.add(NodePlace(labels=place.labels, taints=lasting, devices=devices, pool=place.pool))
-    return Places(frozenset(kinds), tuple(sorted(specs.items()))) if (kinds or specs) and len(kinds) <= MOST_KINDS else None
+    return KnownPlaces(frozenset(kinds), tuple(sorted(specs.items()))) if (kinds or specs) and len(kinds) <= MOST_KINDS else None
 
 
 def _leaves_open(place: NodePlace, specs: Mapping[str, str]) -> bool:

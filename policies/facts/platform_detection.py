@@ -2,7 +2,7 @@
 ``auto`` in ``--platforms`` and ``--mig-strategy``. How each platform is recognised is data of the catalog
 (``Platform.anchor``, ``node_classes``, the variants' resource names).
 
-Each node and NodePool yields one ``Seen`` by itself (``Detector.of_node``, ``of_pool``), so that a caller
+Each node and NodePool yields one ``DetectedPlatform`` by itself (``Detector.of_node``, ``of_pool``), so that a caller
 with 10,000 of them only keeps a counter of a few different ones. The rules that combine these:
 
 - A platform is certain if it has a node with GPUs, or a NodePool that may make one. It stays so for as long
@@ -33,7 +33,7 @@ NOT_THERE = frozenset({"", "0", "false"})
 """Label values that mean no GPU, such as instance-gpu-count of a machine with a fraction of one."""
 
 
-class Seen(NamedTuple):
+class DetectedPlatform(NamedTuple):
     """The result for one node or NodePool. There are at most six different ones for each platform."""
 
     platform: str = ""
@@ -80,32 +80,32 @@ class Detector:
         self._single = frozenset(_single_suffixes(catalog))
         self._mixed = frozenset(_mixed_keys(catalog))
 
-    def of_node(self, labels: Mapping[str, str]) -> Seen:
+    def of_node(self, labels: Mapping[str, str]) -> DetectedPlatform:
         """Return the result for a node, by its labels; those of ``node_keys`` are enough."""
         labels = newer(self._catalog, labels)
         name = home(self._catalog, labels)
-        return Seen(name, bool(name) and self._has_gpus(name, labels), self._strategy(labels))
+        return DetectedPlatform(name, bool(name) and self._has_gpus(name, labels), self._strategy(labels))
 
-    def of_pool(self, pool: NodePool) -> Seen:
+    def of_pool(self, pool: NodePool) -> DetectedPlatform:
         """Return the result for a NodePool, by its node class; where that has no API group, as v1beta1 allows, by the keys of its
         requirements. One of an unknown group tells nothing; the nodes that it makes may."""
         groups = {pool.node_class} if pool.node_class else {key.partition("/")[0] for key, _, _ in pool.requirements}
         for name, platform in self._catalog.platforms.items():
             if not groups.isdisjoint(platform.node_classes):
-                return Seen(name, all(self._may_have_gpus(platform, *requirement) for requirement in pool.requirements))
-        return Seen()
+                return DetectedPlatform(name, all(self._may_have_gpus(platform, *requirement) for requirement in pool.requirements))
+        return DetectedPlatform()
 
-    def all(self, facts: ClusterFacts) -> frozenset[Seen]:
+    def all(self, facts: ClusterFacts) -> frozenset[DetectedPlatform]:
         """Return the results for all nodes and NodePools."""
         return frozenset((*map(self.of_node, facts.nodes.values()), *map(self.of_pool, facts.nodepools.values())))
 
-    def certain(self, seen: Iterable[Seen], before: Iterable[str] = ()) -> tuple[str, ...]:
+    def certain(self, seen: Iterable[DetectedPlatform], before: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the platforms with GPUs among ``seen``, and those of ``before``, in the catalog's order. The
         caller stores the result and passes it as ``before`` next time."""
         names = {*before, *(one.platform for one in seen if one.gpus)}
         return tuple(name for name in self._catalog.platforms if name in names)
 
-    def platforms(self, seen: Iterable[Seen], before: Iterable[str] = ()) -> tuple[str, ...]:
+    def platforms(self, seen: Iterable[DetectedPlatform], before: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the platforms to be in force, in the catalog's order. ``before``: the last result of
         ``certain``."""
         every = tuple(seen)
@@ -152,7 +152,7 @@ def pools_without_gpus(catalog: Catalog, facts: ClusterFacts) -> frozenset[str]:
     return frozenset(name for name, seen in found.items() if seen.platform and not seen.gpus)
 
 
-def mig_strategy(seen: Iterable[Seen], before: str | None = None) -> str:
+def mig_strategy(seen: Iterable[DetectedPlatform], before: str | None = None) -> str:
     """Return how MIG slices are offered: ``single`` or ``mixed``.
 
     It depends on the resources that nodes offer, not on ``nvidia.com/mig.strategy``, a setting that every

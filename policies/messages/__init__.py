@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from policies.messages import claims, denials, notices, queues, remarks, running
-from policies.messages.row import SHORTER, At, Audience, Kind, Path, Phrase, Place, Placement, Row, Word, phrase, rendered
+from policies.messages.row import SHORTER, At, Audience, Kind, MessageRow, Path, Phrase, Place, Placement, Word, phrase, rendered
 from policies.messages.shared import SHARED
 
-__all__ = ["SHARED", "At", "Audience", "Kind", "Path", "Phrase", "Place", "Placement", "Row", "Word", "phrase"]
+__all__ = ["SHARED", "At", "Audience", "Kind", "MessageRow", "Path", "Phrase", "Place", "Placement", "Word", "phrase"]
 
 _DENIALS = sorted((*denials.ROWS, *running.DENIALS, *queues.DENIALS, *claims.DENIALS), key=lambda row: row.code)
 _REMARKS = sorted((*remarks.ROWS, *running.REMARKS, *queues.REMARKS, *claims.REMARKS), key=lambda row: row.code)
-TABLE: dict[str, Row] = {row.code: row for row in (*_DENIALS, *notices.ROWS, *_REMARKS)}
+TABLE: dict[str, MessageRow] = {row.code: row for row in (*_DENIALS, *notices.ROWS, *_REMARKS)}
 """The rows by code, in the order of docs/codes.md."""
 OF_EDITS = frozenset(code for code, row in TABLE.items() if row.of_edits)
 """Codes of remarks about edits, which are not given on a pod that is denied."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from policies.messages.row import Row
+from policies.messages.row import MessageRow
 
 DENIALS = (
-    Row(
+    MessageRow(
         code="BERTH-127",
         title="a claim without the required selector",
         kind="denial",
@@ -26,7 +26,7 @@ DENIALS = (
 )
 
 REMARKS = (
-    Row(  # the author's claim gets a narrower device than it asks for, and may wait for it
+    MessageRow(  # the author's claim gets a narrower device than it asks for, and may wait for it
         code="BERTH-241",
         title="devices that a default chose",
         kind="warning",
@@ -37,7 +37,7 @@ REMARKS = (
             " {policies:and})"
         },
     ),
-    Row(  # the author chose the spelling, nobody tells that Karpenter passes over it, and the other one works
+    MessageRow(  # the author chose the spelling, nobody tells that Karpenter passes over it, and the other one works
         code="BERTH-243",
         title="a claim that Karpenter creates no node for",
         kind="warning",
@@ -49,7 +49,7 @@ REMARKS = (
             "by plugin": ", served by a device plugin or a DeviceClass with that extendedResourceName",
         },
     ),
-    Row(  # what it requires is not in force on these devices, and only another driver or a catalog can tell them apart
+    MessageRow(  # what it requires is not in force on these devices, and only another driver or a catalog can tell them apart
         code="BERTH-242",
         title="a constraint that a DRA driver can't express",
         kind="warning",

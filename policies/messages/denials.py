@@ -3,13 +3,13 @@ as ``skipped``."""
 
 from __future__ import annotations
 
-from policies.messages.row import Placement, Row
+from policies.messages.row import MessageRow, Placement
 
 
-def _row(code: str, title: str, placement: tuple[Placement, ...] | None = None, *, of_value: bool = False, **templates: str) -> Row:
+def _row(code: str, title: str, placement: tuple[Placement, ...] | None = None, *, of_value: bool = False, **templates: str) -> MessageRow:
     named = {name.replace("_", " "): template for name, template in templates.items()}
     spared = None if placement is None else frozenset(placement)
-    return Row(code=code, title=title, kind="denial", word="skipped", placement=spared, of_value=of_value, templates=named)
+    return MessageRow(code=code, title=title, kind="denial", word="skipped", placement=spared, of_value=of_value, templates=named)
 
 
 _OF_DEVICES = (

@@ -5,12 +5,12 @@ A notice that an object is not judged is a denial if a policy of the namespace i
 
 from __future__ import annotations
 
-from policies.messages.row import Row
+from policies.messages.row import MessageRow
 
 
-def _row(code: str, title: str, **templates: str) -> Row:
+def _row(code: str, title: str, **templates: str) -> MessageRow:
     named = {name.replace("_", " "): template for name, template in templates.items()}
-    return Row(code=code, title=title, kind="notice", templates=named)
+    return MessageRow(code=code, title=title, kind="notice", templates=named)
 
 
 ROWS = (

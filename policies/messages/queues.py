@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from policies.messages.row import Row
+from policies.messages.row import MessageRow
 
 DENIALS = (
-    Row(
+    MessageRow(
         code="BERTH-144",
         title="a pod that bypasses the required queue",
         kind="denial",
@@ -47,7 +47,7 @@ DENIALS = (
     ),
 )
 REMARKS = (
-    Row(  # Kueue holds a workload for ever and says so in an object of its own alone
+    MessageRow(  # Kueue holds a workload for ever and says so in an object of its own alone
         code="BERTH-244",
         title="a workload that its queue can't place",
         kind="warning",
@@ -84,7 +84,7 @@ REMARKS = (
             "make flavor": "run: kubectl get resourceflavors",
         },
     ),
-    Row(  # the author's word is ignored in silence by the scheduler that reads it
+    MessageRow(  # the author's word is ignored in silence by the scheduler that reads it
         code="BERTH-228",
         title="a value that a scheduler ignores",
         kind="warning",
@@ -94,7 +94,7 @@ REMARKS = (
             "known words": '{path} is "{value}", which is unknown and ignored; write {values:or}, or remove it',
         },
     ),
-    Row(  # the author's label or annotation is ignored in silence by the scheduler that it is meant for
+    MessageRow(  # the author's label or annotation is ignored in silence by the scheduler that it is meant for
         code="BERTH-246",
         title="a key that a scheduler ignores",
         kind="warning",
@@ -104,7 +104,7 @@ REMARKS = (
             "place": "{path} is ignored: {reader} does not read it there; write {right}",
         },
     ),
-    Row(  # the pod runs without a GPU
+    MessageRow(  # the pod runs without a GPU
         code="BERTH-256",
         title="a fractional GPU without its scheduler",
         kind="warning",
@@ -113,7 +113,7 @@ REMARKS = (
             "fact": "only KAI and Run:ai read {path}, but {scheduler} places the pod, so it gets no GPU; set {field} to {kai}",
         },
     ),
-    Row(  # the platform team's default leaves the pod without a queue
+    MessageRow(  # the platform team's default leaves the pod without a queue
         code="BERTH-227",
         title="a default queue that does not apply",
         kind="warning",

@@ -8,11 +8,11 @@ waits, is for the author.
 
 from __future__ import annotations
 
-from policies.messages.row import Audience, Row, Word
+from policies.messages.row import Audience, MessageRow, Word
 
 
-def _row(code: str, title: str, audience: Audience, word: Word | None, *, of_edits: bool = False, **templates: str) -> Row:
-    return Row(
+def _row(code: str, title: str, audience: Audience, word: Word | None, *, of_edits: bool = False, **templates: str) -> MessageRow:
+    return MessageRow(
         code=code,
         title=title,
         kind="warning",

@@ -50,7 +50,7 @@ too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class MessageRow:
     """The row of one code."""
 
     code: str
@@ -79,7 +79,7 @@ class Row:
         return f"docs/codes.md#{re.sub(r'[^a-z0-9 -]', '', heading).replace(' ', '-')}"
 
 
-class _Joined(tuple[str, ...]):
+class _JoinedTexts(tuple[str, ...]):
     """Texts that a template joins."""
 
     __slots__ = ()
@@ -88,7 +88,7 @@ class _Joined(tuple[str, ...]):
         return (f" {how} " if how.isalpha() else f"{how or ','} ").join(self)
 
 
-def rendered(row: Row, shared: Mapping[str, str], one: Phrase, place: Place) -> str:
+def rendered(row: MessageRow, shared: Mapping[str, str], one: Phrase, place: Place) -> str:
     """Return the template of a phrase with its values in it."""
     template = row.templates.get(one.name)
     if template is None:
@@ -107,12 +107,12 @@ _PLAIN = frozenset({str, int})
 log."""
 
 
-def _text(row: Row, shared: Mapping[str, str], value: object, place: Place) -> object:
+def _text(row: MessageRow, shared: Mapping[str, str], value: object, place: Place) -> object:
     match value:
         case Phrase():
             return rendered(row, shared, value, place)
         case At():
             return place(value.path)
         case tuple():
-            return _Joined([item if type(item) is str else str(_text(row, shared, item, place)) for item in value])
+            return _JoinedTexts([item if type(item) is str else str(_text(row, shared, item, place)) for item in value])
     return value

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from policies.messages.row import Row
+from policies.messages.row import MessageRow
 
 DENIALS = (
-    Row(
+    MessageRow(
         code="BERTH-143",
         title="a time limit above the maximum",
         kind="denial",
@@ -19,7 +19,7 @@ DENIALS = (
     ),
 )
 REMARKS = (
-    Row(  # the author's memory limit now has two users, and the kernel ends the container at it
+    MessageRow(  # the author's memory limit now has two users, and the kernel ends the container at it
         code="BERTH-224",
         title="shared memory that counts against the memory limit",
         kind="warning",
@@ -30,7 +30,7 @@ REMARKS = (
             " or mount your own volume there (default of {policies:and})",
         },
     ),
-    Row(  # the platform team's default does not do what it says
+    MessageRow(  # the platform team's default does not do what it says
         code="BERTH-225",
         title="a run-time default that does not apply as written",
         kind="warning",
@@ -43,7 +43,7 @@ REMARKS = (
             "class not allowed": "default priorityClass {name} does not apply: no ClusterGPUPolicy allows it here (allow.priorityClasses)",
         },
     ),
-    Row(  # a machine's network stays idle, or the pod asks for what its machine does not have
+    MessageRow(  # a machine's network stays idle, or the pod asks for what its machine does not have
         code="BERTH-229",
         title="network devices that are not requested",
         kind="warning",
@@ -54,7 +54,7 @@ REMARKS = (
             " select one instance type (default of {policies:and})",
         },
     ),
-    Row(  # Kubernetes ends the author's run at a time that the author has not written
+    MessageRow(  # Kubernetes ends the author's run at a time that the author has not written
         code="BERTH-226",
         title="a time limit that was added",
         kind="warning",

@@ -19,7 +19,7 @@ Published = Mapping[str, Mapping[str, int]]
 """Node -> DRA driver -> the devices that it publishes there."""
 
 
-class Twice(NamedTuple):
+class AdvertisedTwice(NamedTuple):
     """Devices of one driver that a device plugin offers too."""
 
     driver: str
@@ -34,7 +34,7 @@ class Advertised(NamedTuple):
 
     nodes: tuple[tuple[str, Mode, int], ...] = ()
     """(vendor, mode, number of nodes), sorted."""
-    twice: tuple[Twice, ...] = ()
+    twice: tuple[AdvertisedTwice, ...] = ()
     """Sorted by driver."""
 
 
@@ -88,7 +88,7 @@ def advertised(facts: ClusterFacts, catalog: Catalog) -> Advertised:
                 twice[driver] = min(first, node), every.union(names)
     return Advertised(
         nodes=tuple((vendor, mode, count) for (vendor, mode), count in sorted(counts.items())),
-        twice=tuple(Twice(driver, tuple(sorted(names)), node) for driver, (node, names) in sorted(twice.items())),
+        twice=tuple(AdvertisedTwice(driver, tuple(sorted(names)), node) for driver, (node, names) in sorted(twice.items())),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from policies.modes.advertised import Twice
+from policies.modes.advertised import AdvertisedTwice
 
 NVIDIA = "gpu.nvidia.com"
 """The driver of NVIDIA's GPUs, whose device plugin the GPU Operator places by a label of the node."""
@@ -22,7 +22,7 @@ def keep_one(driver: str, node: str) -> str:
     return f"keep one: turn the device plugin off where {driver} runs, or the driver"
 
 
-def offered_twice(one: Twice) -> str:
+def offered_twice(one: AdvertisedTwice) -> str:
     """Return one sentence on devices that are given away twice."""
     fact = f"GPUs are offered twice, as {', '.join(one.resources)} and by {one.driver} in ResourceSlices (first on node {one.node})"
     return f"{fact}: two pods can get the same one; {keep_one(one.driver, one.node)}"

@@ -36,17 +36,17 @@ CATEGORY = "gpu"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
+class KindNames:
     """The names of a kind on the command line."""
 
     plural: str
     short: str
 
 
-NAMES: dict[Kind, Names] = {
-    "ClusterGPUPolicy": Names(plural="clustergpupolicies", short="cgpup"),
-    "GPUPolicy": Names(plural="gpupolicies", short="gpup"),
-    "GPUNodeTemplate": Names(plural="gpunodetemplates", short="gpunt"),
+NAMES: dict[Kind, KindNames] = {
+    "ClusterGPUPolicy": KindNames(plural="clustergpupolicies", short="cgpup"),
+    "GPUPolicy": KindNames(plural="gpupolicies", short="gpup"),
+    "GPUNodeTemplate": KindNames(plural="gpunodetemplates", short="gpunt"),
 }
 
 

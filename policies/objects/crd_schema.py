@@ -17,18 +17,18 @@ from policies.objects import definition, validation
 from policies.objects import parts as part
 from policies.objects.field_types import (
     Cel,
-    Choice,
     Field,
     Items,
     Kind,
     Labels,
     Memory,
+    PatternText,
     Shape,
     SliceSize,
     Span,
     Struct,
-    Text,
     UsableMemory,
+    WordChoice,
 )
 from policies.objects.json_schema import Schema, json_schema
 from policies.values import duration
@@ -75,7 +75,7 @@ def _schema(given: Schema, shape: Shape, kind: Kind, example: str) -> Schema:
             values = _schema(given["additionalProperties"], part.VALUE, kind, example)
             keys = _validations([_keys(part.KEY, example)])
             return {**given, "maxProperties": MOST_LABELS, "additionalProperties": values, **keys}
-        case Text(pattern=str()):
+        case PatternText(pattern=str()):
             return _word(given, _text(shape, example), shape.most)
         case Span():
             return _word(given, _span(shape), _CHARACTERS)
@@ -118,7 +118,7 @@ def plain(markdown: str) -> str:
 
 def _form(shape: Shape) -> str:
     match shape:
-        case Items(of=Choice(values=values)):
+        case Items(of=WordChoice(values=values)):
             return f" Values: {', '.join(values)}."
         case Span(word=word):
             return f" A duration such as 2h, 90s or 1h30m{f', or {word}' if word else ''}."
@@ -159,18 +159,18 @@ def _escaped(name: str) -> str:
     return f"__{name}__" if name == "in" else name
 
 
-def _text(text: Text, example: str) -> Cel:
+def _text(text: PatternText, example: str) -> Cel:
     return Cel(rule=f"self.matches({_quoted(text)})", message=f"is not {text.wanted}; write {example}")
 
 
-def _keys(text: Text, example: str) -> Cel:
+def _keys(text: PatternText, example: str) -> Cel:
     return Cel(
         rule=f"self.all(key, key.size() <= {text.most} && key.matches({_quoted(text)}))",
         message=f"has a key that is not {text.wanted}; write {example}",
     )
 
 
-def _quoted(text: Text) -> str:
+def _quoted(text: PatternText) -> str:
     """Return the pattern as a raw string of CEL, where a backslash stands for itself."""
     assert text.pattern is not None
     assert "'" not in text.pattern

@@ -22,7 +22,7 @@ Reason = Literal["FieldValueInvalid", "FieldValueRequired", "FieldValueForbidden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class PatternText:
     """Text that matches a pattern; ``wanted`` describes it in words: ``a label key``."""
 
     wanted: str
@@ -46,12 +46,12 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
+class TemplateName:
     """The name of a GPUNodeTemplate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class WordChoice:
     """One of a few words, stored as what ``means`` maps it to, else as the word itself."""
 
     values: tuple[str, ...]
@@ -129,7 +129,7 @@ class Struct:
     None: field by field."""
 
 
-Shape = Text | Name | Template | Choice | Flag | Whole | Span | SliceSize | UsableMemory | Memory | Items | Labels | Struct
+Shape = PatternText | Name | TemplateName | WordChoice | Flag | Whole | Span | SliceSize | UsableMemory | Memory | Items | Labels | Struct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

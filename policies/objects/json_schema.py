@@ -13,7 +13,6 @@ from typing import Any
 from policies.objects import definition
 from policies.objects import parts as part
 from policies.objects.field_types import (
-    Choice,
     Field,
     Flag,
     Items,
@@ -21,14 +20,15 @@ from policies.objects.field_types import (
     Labels,
     Memory,
     Name,
+    PatternText,
     Shape,
     SliceSize,
     Span,
     Struct,
-    Template,
-    Text,
+    TemplateName,
     UsableMemory,
     Whole,
+    WordChoice,
 )
 from policies.policy import API_VERSION
 from policies.values import duration
@@ -70,14 +70,14 @@ def _schema(shape: Shape, kind: Kind) -> Schema:
             return {"type": "boolean"}
         case Whole():
             return {"type": "integer", "minimum": shape.least, "maximum": shape.most}
-        case Choice():
+        case WordChoice():
             return {"type": "string", "enum": list(shape.values)}
     return {"type": "string", **_word(shape)}
 
 
-def _word(shape: Text | Name | Template | Span | SliceSize | UsableMemory | Memory) -> Schema:
+def _word(shape: PatternText | Name | TemplateName | Span | SliceSize | UsableMemory | Memory) -> Schema:
     match shape:
-        case Text(pattern=str()):
+        case PatternText(pattern=str()):
             return {"maxLength": shape.most, "pattern": shape.pattern}
         case Span(word=str()):
             return {"pattern": f"{duration.PATTERN}|^{shape.word}$"}

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from catalog.names import Names
+from catalog.names import CatalogNames
 from catalog.nearest import hint
 from policies.document import Document, InputError, kind_of
 from policies.objects import definition
 from policies.objects.field_types import Kind
 from policies.objects.scalar_parser import matches
-from policies.objects.struct_parser import Reader
+from policies.objects.struct_parser import StructReader
 from policies.policy import API_VERSION, GROUP, NodeTemplate, Policy
 from policies.verdict import Path
 
@@ -28,7 +28,7 @@ have 100,000, which take seven seconds.
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
+class ParsedObject:
     """One of our objects, as far as it was understood."""
 
     kind: Kind
@@ -57,7 +57,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Report:
+class ParseReport:
     """The errors and warnings on all objects that were read."""
 
     errors: list[InputError] = field(default_factory=list)
@@ -68,7 +68,7 @@ class _Enough(Exception):
     """Raised when ``MOST_TOLD`` errors were found, to end parsing."""
 
 
-class _Patience(Reader):
+class _Patience(StructReader):
     """A reader that ends at ``MOST_TOLD`` errors and drops further warnings."""
 
     def wrong(self, path: Path, message: str) -> None:
@@ -81,7 +81,7 @@ class _Patience(Reader):
             super().warn(path, message)
 
 
-def kind_of_object(document: Document, report: Report) -> Kind | None:
+def kind_of_object(document: Document, report: ParseReport) -> Kind | None:
     """Return which of our kinds an object is; if it is none, add an error and return None."""
     value = document.value
     version, kind = value.get("apiVersion"), value.get("kind")
@@ -103,14 +103,16 @@ def _wrong_kind(version: object, kind: object) -> str:
     return f"unknown kind {shown}{hint(str(kind), definition.KINDS)}"
 
 
-def read_object(document: Document, kind: Kind, names: Names, report: Report, *, other_fields_are_wrong: bool = True) -> Found:
+def read_object(
+    document: Document, kind: Kind, names: CatalogNames, report: ParseReport, *, other_fields_are_wrong: bool = True
+) -> ParsedObject:
     """Parse one object and add what is wrong with it to ``report``.
 
     ``other_fields_are_wrong``: unknown fields beside spec are errors. They are not in an object from an API
     server, which has dropped what is not in the schema, and may add what we don't know.
     """
     value = document.value
-    reader = (Reader if other_fields_are_wrong else _Patience)(kind, definition.SPECS[kind], names)
+    reader = (StructReader if other_fields_are_wrong else _Patience)(kind, definition.SPECS[kind], names)
     for name in value:
         if name not in _ENVELOPE and other_fields_are_wrong:
             reader.wrong((name,), f'unknown field "{name}"{_belongs(name, kind)}')
@@ -120,7 +122,7 @@ def read_object(document: Document, kind: Kind, names: Names, report: Report, *,
         spec = _spec(value, kind, reader)
     report.errors.extend(document.error(path, message) for path, message in reader.errors)
     report.warnings.extend(document.error(path, message) for path, message in reader.warnings)
-    return Found(
+    return ParsedObject(
         kind=kind, namespace=namespace, name=name, document=document, spec=spec, templates=reader.templates, sound=not reader.errors
     )
 
@@ -131,7 +133,7 @@ def _belongs(name: str, kind: Kind) -> str:
     return hint(name, _ENVELOPE[:-1])
 
 
-def _spec(value: Mapping[str, Any], kind: Kind, reader: Reader) -> Any:
+def _spec(value: Mapping[str, Any], kind: Kind, reader: StructReader) -> Any:
     first = next(one for one in definition.SPECS[kind].fields if one.required or one.name == "default")
     example = f"spec: {{{first.written()}}}"
     if "spec" not in value:
@@ -143,7 +145,7 @@ def _spec(value: Mapping[str, Any], kind: Kind, reader: Reader) -> Any:
     return spec
 
 
-def _metadata(value: object, kind: Kind, reader: Reader) -> tuple[str | None, str]:
+def _metadata(value: object, kind: Kind, reader: StructReader) -> tuple[str | None, str]:
     """Return (namespace, name), both fit for messages even if wrong; Kubernetes checks all other metadata."""
     path: Path = ("metadata",)
     if not isinstance(value, dict):
@@ -160,7 +162,7 @@ def _metadata(value: object, kind: Kind, reader: Reader) -> tuple[str | None, st
     return (namespace if isinstance(namespace, str) else None), name if isinstance(name, str) else ""
 
 
-def _check_namespace(namespace: object, kind: Kind, reader: Reader) -> None:
+def _check_namespace(namespace: object, kind: Kind, reader: StructReader) -> None:
     path: Path = ("metadata", "namespace")
     if kind not in definition.NAMESPACED:
         if namespace is not None:

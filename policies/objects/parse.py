@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog import Catalog
-from catalog.names import Names
+from catalog.names import CatalogNames
 from catalog.nearest import hint
 from policies.document import Document, InputError, objects, path_text
 from policies.objects.field_types import Kind
-from policies.objects.object_parser import Found, Report, kind_of_object, read_object
+from policies.objects.object_parser import ParsedObject, ParseReport, kind_of_object, read_object
 from policies.objects.wording import cut
 from policies.policy import NodeTemplate, Policy, PolicySet
 from policies.values.untyped import UNREAD
@@ -43,7 +43,7 @@ class Understood:
     """(where, name) of each GPUNodeTemplate that it names; that it exists is not checked here."""
 
 
-def understand(value: Mapping[str, Any], kind: Kind, names: Names) -> Understood:
+def understand(value: Mapping[str, Any], kind: Kind, names: CatalogNames) -> Understood:
     """Parse one object of ``kind`` as an API server gave it.
 
     Mistakes are returned, never raised, whatever the object holds: the first ``MOST_TOLD`` of them, each cut
@@ -64,7 +64,7 @@ def understand(value: Mapping[str, Any], kind: Kind, names: Names) -> Understood
             warnings=(),
             templates=(),
         )
-    report = Report()
+    report = ParseReport()
     found = read_object(Document(file="", value=value), kind, names, report, other_fields_are_wrong=False)
     return Understood(
         kind=kind,
@@ -83,8 +83,8 @@ def parse_objects(documents: Iterable[Document], catalog: Catalog) -> tuple[Poli
 
     Objects may stand alone or in a v1 List.
     """
-    report = Report()
-    names = Names(catalog)
+    report = ParseReport()
+    names = CatalogNames(catalog)
     found = [one for document in documents for one in _objects(document, names, report)]
     kept = _without_twins(found, report)
     _check_templates(kept, report)
@@ -99,7 +99,7 @@ def parse_objects(documents: Iterable[Document], catalog: Catalog) -> tuple[Poli
     )
 
 
-def _objects(document: Document, names: Names, report: Report) -> Iterable[Found]:
+def _objects(document: Document, names: CatalogNames, report: ParseReport) -> Iterable[ParsedObject]:
     for item in objects(document):
         if isinstance(item, InputError):
             report.errors.append(item)
@@ -107,10 +107,10 @@ def _objects(document: Document, names: Names, report: Report) -> Iterable[Found
             yield read_object(item, kind, names, report)
 
 
-def _without_twins(found: list[Found], report: Report) -> list[Found]:
+def _without_twins(found: list[ParsedObject], report: ParseReport) -> list[ParsedObject]:
     """Return the first object of each kind, namespace and name; a second one is an error, in whatever file
     it stands."""
-    first: dict[str, Found] = {}
+    first: dict[str, ParsedObject] = {}
     for one in (one for one in found if one.name):
         twin = first.setdefault(one.id, one)
         if twin is not one:
@@ -119,7 +119,7 @@ def _without_twins(found: list[Found], report: Report) -> list[Found]:
     return list(first.values())
 
 
-def _check_templates(found: list[Found], report: Report) -> None:
+def _check_templates(found: list[ParsedObject], report: ParseReport) -> None:
     """Check the names of templates, which is possible only once all files are read."""
     defined = {one.name: one for one in found if one.kind == "GPUNodeTemplate"}
     for one in found:
@@ -129,7 +129,7 @@ def _check_templates(found: list[Found], report: Report) -> None:
                 one.sound = False
 
 
-def _wrong_template(name: str, defined: Mapping[str, Found]) -> str | None:
+def _wrong_template(name: str, defined: Mapping[str, ParsedObject]) -> str | None:
     if name not in defined:
         near = hint(name, defined) or "; none is defined: add a GPUNodeTemplate of that name"
         return f'unknown node template "{name}"{near}'

@@ -8,7 +8,7 @@ from typing import Any
 from kube.taints import Taint
 from policies import label_selector, policy
 from policies.objects import validation as between
-from policies.objects.field_types import Choice, Field, Flag, Items, Labels, Name, Span, Struct, Text, Whole
+from policies.objects.field_types import Field, Flag, Items, Labels, Name, PatternText, Span, Struct, Whole, WordChoice
 
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_LABEL = rf"^{_DNS}$"
@@ -17,12 +17,12 @@ LABEL_KEY = rf"^({_DNS}(\.{_DNS})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 LABEL_VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 """Grammars of k8s.io/apimachinery pkg/util/validation."""
 
-KEY = Text(wanted="a label key", pattern=LABEL_KEY, most=317)  # 253 for the prefix, 63 for the name
-TAINT_KEY = Text(wanted="a taint key", pattern=LABEL_KEY, most=317, tolerated=True)
-VALUE = Text(wanted="a label value", pattern=LABEL_VALUE, most=63)
-_EFFECT = Choice(values=("NoSchedule", "PreferNoSchedule", "NoExecute"))
-CAPACITY = Choice(values=("spot", "on-demand", "reserved"))
-SHARING = Choice(values=("Exclusive", "MIG", "TimeSliced"))
+KEY = PatternText(wanted="a label key", pattern=LABEL_KEY, most=317)  # 253 for the prefix, 63 for the name
+TAINT_KEY = PatternText(wanted="a taint key", pattern=LABEL_KEY, most=317, tolerated=True)
+VALUE = PatternText(wanted="a label value", pattern=LABEL_VALUE, most=63)
+_EFFECT = WordChoice(values=("NoSchedule", "PreferNoSchedule", "NoExecute"))
+CAPACITY = WordChoice(values=("spot", "on-demand", "reserved"))
+SHARING = WordChoice(values=("Exclusive", "MIG", "TimeSliced"))
 
 
 _EXPRESSION = Struct(
@@ -32,7 +32,7 @@ _EXPRESSION = Struct(
         Field(name="key", shape=KEY, about="The label key.", example="team", required=True),
         Field(
             name="operator",
-            shape=Choice(values=("In", "NotIn", "Exists", "DoesNotExist")),
+            shape=WordChoice(values=("In", "NotIn", "Exists", "DoesNotExist")),
             about="NotIn and DoesNotExist also match objects without the label.",
             example="In",
             required=True,
@@ -152,13 +152,13 @@ def with_machine(build: Callable[..., Any]) -> Callable[..., Any]:
     names = [field.argument for field in machine("gpuMemory")]
 
     def made(**given: Any) -> Any:
-        machine = policy.Machine(**{name: given.pop(name) for name in names if name in given})
+        machine = policy.MachineFields(**{name: given.pop(name) for name in names if name in given})
         return build(machine=machine, **given)
 
     return made
 
 
-def toleration(key: Text) -> Struct:
+def toleration(key: PatternText) -> Struct:
     return Struct(
         build=policy.TolerationPattern,
         text=str,

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from policies.objects import definition
 from policies.objects.field_types import (
-    Choice,
     Field,
     Flag,
     Items,
@@ -14,15 +13,16 @@ from policies.objects.field_types import (
     Labels,
     Memory,
     Name,
+    PatternText,
     Rule,
     Shape,
     SliceSize,
     Span,
     Struct,
-    Template,
-    Text,
+    TemplateName,
     UsableMemory,
     Whole,
+    WordChoice,
 )
 from policies.policy import API_VERSION
 
@@ -136,20 +136,20 @@ def _type(shape: Shape) -> str:
             return "map of labels"
         case Flag():
             return "boolean"
-        case Choice():
+        case WordChoice():
             return ", ".join(f"`{value}`" for value in shape.values)
         case Whole():
             return f"integer, {shape.unit}"
     return _word_type(shape)
 
 
-def _word_type(shape: Text | Name | Template | Span | SliceSize | UsableMemory | Memory) -> str:
+def _word_type(shape: PatternText | Name | TemplateName | Span | SliceSize | UsableMemory | Memory) -> str:
     match shape:
-        case Text():
+        case PatternText():
             return shape.wanted.removeprefix("a ").removeprefix("the ").replace("*", "`*`")
         case Name():
             return f"{shape.noun} (any)" if shape.open else shape.noun
-        case Template():
+        case TemplateName():
             return "GPUNodeTemplate name"
         case Span():
             return f"duration, `{shape.word}`" if shape.word else "duration"

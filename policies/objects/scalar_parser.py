@@ -8,13 +8,13 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from catalog.names import Names
+from catalog.names import CatalogNames
 from catalog.nearest import hint, nearest
 from policies.document import kind_of
-from policies.objects.field_types import Choice, Flag, Memory, Name, SliceSize, Span, Template, Text, UsableMemory, Whole
+from policies.objects.field_types import Flag, Memory, Name, PatternText, SliceSize, Span, TemplateName, UsableMemory, Whole, WordChoice
 from policies.values import duration, quantity
 
-Leaf = Text | Name | Template | Choice | Flag | Whole | Span | SliceSize | UsableMemory | Memory
+Leaf = PatternText | Name | TemplateName | WordChoice | Flag | Whole | Span | SliceSize | UsableMemory | Memory
 
 _SIZE = re.compile(r"([0-9]{1,4})gb", re.ASCII)
 _PROFILE = re.compile(r"[0-9]+g\.([0-9]{1,4}gb).*", re.ASCII)
@@ -30,7 +30,7 @@ def wants(wanted: str, value: object, example: str) -> Mistake:
     return Mistake(f"must be {wanted}, found {kind_of(value)}; write {example}")
 
 
-def read(shape: Leaf, value: object, example: str, names: Names) -> Any:
+def read(shape: Leaf, value: object, example: str, names: CatalogNames) -> Any:
     """Return what is stored for ``value``. Raises Mistake.
 
     ``example`` is what to write: ``mode: Audit``.
@@ -43,18 +43,20 @@ def read(shape: Leaf, value: object, example: str, names: Names) -> Any:
         case Span():
             return _span(shape, value)
     if not isinstance(value, str):
-        free = isinstance(shape, Text) and isinstance(value, bool | int | float)
+        free = isinstance(shape, PatternText) and isinstance(value, bool | int | float)
         raise wants("text", value, "it in quotes" if free else example)
     return _word(shape, value, names)
 
 
-def _word(shape: Text | Name | Template | Choice | SliceSize | UsableMemory | Memory, value: str, names: Names) -> Any:
+def _word(
+    shape: PatternText | Name | TemplateName | WordChoice | SliceSize | UsableMemory | Memory, value: str, names: CatalogNames
+) -> Any:
     match shape:
-        case Text():
+        case PatternText():
             return _text(shape, value, names)
         case Name():
             return _name(shape, value, names)
-        case Choice():
+        case WordChoice():
             return _choice(shape, value)
         case SliceSize():
             return _slice(value, names.slice_sizes)
@@ -70,14 +72,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
-def matches(text: Text, value: object) -> bool:
+def matches(text: PatternText, value: object) -> bool:
     """Return whether ``value`` is text of this shape."""
     if not isinstance(value, str) or len(value) > text.most:
         return False
     return text.pattern is None or _compiled(text.pattern).fullmatch(value) is not None
 
 
-def _text(shape: Text, value: str, names: Names) -> str:
+def _text(shape: PatternText, value: str, names: CatalogNames) -> str:
     if not matches(shape, value):
         raise Mistake(f"{kind_of(value)} is not {shape.wanted}")
     if shape.tolerated and names.never_tolerated(value):
@@ -85,14 +87,14 @@ def _text(shape: Text, value: str, names: Names) -> str:
     return value
 
 
-def _name(shape: Name, value: str, names: Names) -> str:
+def _name(shape: Name, value: str, names: CatalogNames) -> str:
     known = names.of(shape.known)
     if value not in known and not shape.open:
         raise Mistake(f'unknown {shape.noun} "{value}"{hint(value, known, names.codes(shape.known))}')
     return value
 
 
-def doubt(shape: Leaf, value: object, names: Names) -> str | None:
+def doubt(shape: Leaf, value: object, names: CatalogNames) -> str | None:
     """Return a warning on a value that is accepted: a name that the catalog lacks, where the list of names
     is open."""
     if not isinstance(shape, Name) or not isinstance(value, str) or value in names.of(shape.known):
@@ -101,7 +103,7 @@ def doubt(shape: Leaf, value: object, names: Names) -> str | None:
     return f'unknown {shape.noun} "{value}", kept as written' + (f'; did you mean "{near}"?' if near else "")
 
 
-def _choice(shape: Choice, value: str) -> Any:
+def _choice(shape: WordChoice, value: str) -> Any:
     if value in shape.values:
         return shape.means.get(value, value)
     among = f"one of {', '.join(shape.values)}" if len(shape.values) > 1 else shape.values[0]

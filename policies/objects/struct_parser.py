@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from catalog.names import Names
+from catalog.names import CatalogNames
 from catalog.nearest import hint
 from policies.objects import parts as part
 from policies.objects import scalar_parser
-from policies.objects.field_types import Field, Items, Kind, Labels, Shape, Struct, Template
+from policies.objects.field_types import Field, Items, Kind, Labels, Shape, Struct, TemplateName
 from policies.objects.scalar_parser import Leaf, Mistake, wants
 from policies.verdict import Path
 
 
-class Reader:
+class StructReader:
     """Parses one object; ``errors``, ``warnings`` and ``templates`` collect what it found, each as (path,
     text)."""
 
-    def __init__(self, kind: Kind, spec: Struct, names: Names) -> None:
+    def __init__(self, kind: Kind, spec: Struct, names: CatalogNames) -> None:
         self.kind = kind
         self.errors: list[tuple[Path, str]] = []
         self.warnings: list[tuple[Path, str]] = []
@@ -57,7 +57,7 @@ class Reader:
         stored = scalar_parser.read(shape, value, example, self._names)
         if warning := scalar_parser.doubt(shape, value, self._names):
             self.warn(path, warning)
-        if isinstance(shape, Template):
+        if isinstance(shape, TemplateName):
             self.templates.append((path, stored))
         return stored
 

@@ -16,7 +16,6 @@ from typing import Any
 from policies.label_selector import LabelSelector
 from policies.objects import definition
 from policies.objects.field_types import (
-    Choice,
     Field,
     Flag,
     Items,
@@ -28,6 +27,7 @@ from policies.objects.field_types import (
     Span,
     Struct,
     UsableMemory,
+    WordChoice,
 )
 from policies.policy import NodeTemplate, Policy
 from policies.values import duration, quantity
@@ -100,7 +100,7 @@ def _value(field: Field, owner: object) -> Any:
     if field.attribute == "":
         return owner if any(_given(_inner(field), owner)) else None
     value = _attribute(field.attribute or field.argument)(owner)
-    if isinstance(field.shape, Choice):
+    if isinstance(field.shape, WordChoice):
         return next((word for word in field.shape.values if field.shape.means.get(word, word) == value), None)
     return None if value == () else value
 

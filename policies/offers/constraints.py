@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from catalog import Catalog, Expression
+from catalog import Catalog, NodeRequirement
 from catalog.platforms import Capacity, Sharing
 from policies.lru import LruCache
 from policies.objects.wording import phrase
 from policies.offers.machine_fields import in_machine
 from policies.offers.table import MOST_MEMO, Axis, Host, Table
-from policies.policy import Bounds, InNotIn, LongRuns, Machine, NodeTemplate, Policy
+from policies.policy import Bounds, InNotIn, LongRuns, MachineFields, NodeTemplate, Policy
 from policies.verdict import MODES, Field, Mode
 
 _HostTest = Callable[[Host], bool]
@@ -66,7 +66,7 @@ class CompiledTemplate:
     constraints: tuple[Constraint, ...]
     rows: int
     """the rows inside all constraints"""
-    labels: tuple[Expression, ...]
+    labels: tuple[NodeRequirement, ...]
     """the template's labels as expressions that select them"""
 
 
@@ -127,10 +127,10 @@ class Compiler:
         if template.sharing:
             constraints.append(self.sharing(name, "spec.gpus.sharing", template.sharing))
         rows = meet(self._union(lambda table: table.all), constraints)
-        labels = tuple(Expression(key=key, operator="In", values=(value,)) for key, value in template.labels)
+        labels = tuple(NodeRequirement(key=key, operator="In", values=(value,)) for key, value in template.labels)
         return CompiledTemplate(template=template, constraints=tuple(constraints), rows=rows, labels=labels)
 
-    def machine(self, policy: str, where: str, machine: Machine) -> Iterator[Constraint]:
+    def machine(self, policy: str, where: str, machine: MachineFields) -> Iterator[Constraint]:
         """Yield one constraint per machine field that is set."""
         memory = "memory" if where == "spec.gpus" else "gpuMemory"
         settings = (
@@ -156,13 +156,13 @@ class Compiler:
     def _compiled(self, path: str, wanted: InNotIn | Bounds) -> Constraint:
         lacking: tuple[str, ...] = ()
         if isinstance(wanted, Bounds):
-            machine = Machine(gpu_memory=wanted)
+            machine = MachineFields(gpu_memory=wanted)
         elif path.endswith(".families"):
-            machine = Machine(families=wanted)
+            machine = MachineFields(families=wanted)
         elif path.endswith(".models"):
-            machine = Machine(models=wanted)
+            machine = MachineFields(models=wanted)
         else:
-            machine, lacking = Machine(instance_families=wanted), self._without_families(path, wanted)
+            machine, lacking = MachineFields(instance_families=wanted), self._without_families(path, wanted)
         narrows = isinstance(wanted, Bounds) or bool(wanted.in_)
         constraint = self.hosts("", path, phrase(path, wanted), lambda host: in_machine(host, machine, self.catalog), lacking, narrows)
         if path == "spec.default.families" and isinstance(wanted, InNotIn):

@@ -17,7 +17,7 @@ _OVERHEAD = 1024
 """Bytes of the rows of one platform, and of what is on them."""
 
 
-class Device(NamedTuple):
+class OfferedDevice(NamedTuple):
     """One device on any of these offers."""
 
     model: str
@@ -31,16 +31,16 @@ class DeviceCosts:
 
     def __init__(self, prices: Prices) -> None:
         self.prices = prices
-        self._known: LruCache[Device] = LruCache(_MOST_CACHED)
+        self._known: LruCache[OfferedDevice] = LruCache(_MOST_CACHED)
 
-    def of(self, offered: Iterable[tuple[Table, int]]) -> Device:
+    def of(self, offered: Iterable[tuple[Table, int]]) -> OfferedDevice:
         """Return what a device is on any of these (table, rows)."""
         places = tuple(offered)
         key = tuple([(table.platform.name, rows) for table, rows in places])
         found = self._known.get(key)
         if found is None:
             offers = [offer for table, rows in places for offer in table.offers_in(rows)]
-            found = Device(_model(offers), min(self._each(offers), default=None))
+            found = OfferedDevice(_model(offers), min(self._each(offers), default=None))
             self._known.keep(key, found, _OVERHEAD * (1 + len(key)))
         return found
 

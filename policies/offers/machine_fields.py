@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from catalog import Catalog
 from policies.offers.table import Host
-from policies.policy import InNotIn, Machine
+from policies.policy import InNotIn, MachineFields
 
 
-def in_machine(host: Host, machine: Machine, catalog: Catalog) -> bool:
+def in_machine(host: Host, machine: MachineFields, catalog: Catalog) -> bool:
     """Return whether a host satisfies the machine fields. An unknown model satisfies ``notIn``, not ``in`` or
     ``gpuMemory``."""
     return (

@@ -13,7 +13,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 from policies.lru import LruCache
-from policies.patch.json_patch import MISSING, Patch, pointer, value_at
+from policies.patch.json_patch import MISSING, PodPatch, pointer, value_at
 from policies.policy import GROUP
 from policies.verdict import Edit
 
@@ -54,7 +54,7 @@ def finish(pod: Mapping[str, Any], edits: Iterable[Edit], standing: Any, true: S
     ``standing`` is the annotation as it came with the pod; ``true`` are its true entries, retained as long as
     the value at their path still matches their digest.
     """
-    patch = Patch(pod)
+    patch = PodPatch(pod)
     added = written(patch, edits)
     kept = [entry for entry in true if digest_at(patch.pod, entry["path"]) == entry["is"]]
     text = _text([*kept, *added], standing, bool(added))
@@ -65,7 +65,7 @@ def finish(pod: Mapping[str, Any], edits: Iterable[Edit], standing: Any, true: S
     return tuple(patch.operations)
 
 
-def written(patch: Patch, edits: Iterable[Edit]) -> list[Entry]:
+def written(patch: PodPatch, edits: Iterable[Edit]) -> list[Entry]:
     """Apply the edits and return them as entries, without those that removed something."""
     applied = [(edit, patch.apply(edit)) for edit in edits]
     # An edit may add to what another one created: the final value is recorded.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.patch.applied import APPLIED, digest_at, steps
-from policies.patch.standing import Standing, Whole, before, recorded
+from policies.patch.standing import ValidEntries, Whole, before, recorded
 from policies.pods.view import GRACE, Raw
 from policies.values.untyped import map_at
 
@@ -20,7 +20,7 @@ def patch(old: Raw, new: Raw, whole: Whole) -> tuple[Raw, ...]:
     entries = [entry for entry in recorded(record) if digest_at(old, entry["path"]) == entry["is"]]
     if not entries:
         return ()
-    stored, sent, bare = (map_at(one, "spec") for one in (old, new, before(old, Standing(entries, None), whole)))
+    stored, sent, bare = (map_at(one, "spec") for one in (old, new, before(old, ValidEntries(entries, None), whole)))
     # how long the grace was before nobody knows, and no update may change it
     fields = {steps(entry["path"])[1] for entry in entries if entry["path"].startswith("/spec/")}
     changed = (name for name in sorted(fields) if sent.get(name) != stored.get(name))

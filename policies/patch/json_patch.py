@@ -27,7 +27,7 @@ def _pointer(path: Path) -> str:
 _remembered = functools.lru_cache(maxsize=2048)(_pointer)
 
 
-class Patch:
+class PodPatch:
     """The operations so far and the pod after them.
 
     The original is never changed: containers on the path of an edit are copied once, the rest is shared.

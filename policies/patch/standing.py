@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from policies.patch import json_tree
 from policies.patch.applied import APPLIED, LONGEST, Entry, digest_at, index_of, steps, written
-from policies.patch.json_patch import Patch, pointer, value_at
+from policies.patch.json_patch import PodPatch, pointer, value_at
 from policies.pods.view import DEADLINE, GRACE, PROBES, TERMS, Raw
 from policies.verdict import Edit, Path
 
@@ -32,14 +32,14 @@ Write = Callable[[Raw], Iterable[Edit]]
 """Returns the edits that the policies in force make to a pod."""
 
 
-class Standing(NamedTuple):
+class ValidEntries(NamedTuple):
     """The true entries, and the grace period that the pod had before."""
 
     entries: list[Entry]
     grace: Any
 
 
-def standing(pod: Raw, whole: Whole, write: Write) -> Standing:
+def standing(pod: Raw, whole: Whole, write: Write) -> ValidEntries:
     """Return what is true of the annotation in the pod.
 
     ``write`` is called only if the value at some entry's path matches its digest: once, and once more for a
@@ -47,11 +47,11 @@ def standing(pod: Raw, whole: Whole, write: Write) -> Standing:
     """
     claimed = [e for e in recorded(value_at(pod, _ANNOTATION)) if digest_at(pod, e["path"]) == e["is"]]
     paths = _paths(claimed)
-    best, found = (-1, False), Standing([], None)
+    best, found = (-1, False), ValidEntries([], None)
     for grace in _former_graces(pod, paths) if paths else ():
         without = _without(pod, paths, grace, whole)
-        theirs = Counter(_likeness(e) for e in written(Patch(without), write(without)))
-        tried = Standing(_kept(claimed, theirs), grace)
+        theirs = Counter(_likeness(e) for e in written(PodPatch(without), write(without)))
+        tried = ValidEntries(_kept(claimed, theirs), grace)
         rank = (any(e["path"] == pointer(_GRACE) for e in tried.entries), not theirs.total())
         best, found = max((best, found), (rank, tried), key=lambda one: one[0])
         if _GRACE not in paths or rank == (True, True):  # nothing would have been written that is not recorded
@@ -59,7 +59,7 @@ def standing(pod: Raw, whole: Whole, write: Write) -> Standing:
     return found
 
 
-def before(pod: Raw, found: Standing, whole: Whole) -> Raw:
+def before(pod: Raw, found: ValidEntries, whole: Whole) -> Raw:
     """Return the pod as it arrived before Berth wrote what ``found`` records, and without the annotation.
 
     Maps and lists that are left empty were made for what was written: the API server stores no empty ones, and

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from catalog import Expression
+from catalog import NodeRequirement
 from policies.messages import phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.label_readings import spelled
@@ -19,7 +19,7 @@ from policies.offers.selectors import render, slice_by_label
 from policies.offers.table import AXES, Axis, Table
 from policies.planning import feasibility
 from policies.planning.expressible import clash, sayable
-from policies.planning.feasibility import AuthorExpression, Cell, Term
+from policies.planning.feasibility import AuthorExpression, Cell, RequiredTerm
 from policies.planning.plan import Plan
 from policies.planning.precedence import unread
 from policies.planning.requirements import Sayable
@@ -30,29 +30,29 @@ MOST_TERMS = 16
 every term on every node."""
 
 
-class Written(NamedTuple):
+class WrittenExpression(NamedTuple):
     """One expression to add, with the policies that ask for it."""
 
-    expression: Expression
+    expression: NodeRequirement
     rule: str
     policies: tuple[str, ...]
 
 
-class Alternative(NamedTuple):
+class PlatformTerm(NamedTuple):
     """One term on one platform, with the expressions to add."""
 
     cell: Cell
-    added: tuple[Written, ...]
+    added: tuple[WrittenExpression, ...]
     alive: bool
     """True if an offer inside R is left."""
-    clash: tuple[AuthorExpression, Expression] | None
+    clash: tuple[AuthorExpression, NodeRequirement] | None
     """An undecided expression of the author's, and the expression to write on the same key, if they have
     no value in common."""
     remarks: tuple[Remark, ...]
     """Remarks about requirements that the platform cannot express in this term."""
 
 
-_Additions = tuple[list[Written], list[Remark]]
+_Additions = tuple[list[WrittenExpression], list[Remark]]
 """The expressions added to a term, and the remarks about those that cannot be added."""
 
 
@@ -62,7 +62,7 @@ class TermPlan:
     these. Without alternatives the term stays as it is."""
 
     index: int | None
-    alternatives: tuple[Alternative, ...]
+    alternatives: tuple[PlatformTerm, ...]
     remarks: tuple[Remark, ...] = ()
     """The remarks of every alternative, including those that are not taken."""
 
@@ -83,7 +83,7 @@ _Cells = Mapping[tuple[int | None, str], Cell]
 """(index of the term, platform) -> the plan's cell"""
 
 
-def _term_plan(plan: Plan, term: Term, known: _Cells) -> TermPlan:
+def _term_plan(plan: Plan, term: RequiredTerm, known: _Cells) -> TermPlan:
     options = [option for table in plan.snapshot.tables.values() if (option := _alternative(plan, table, term, known)) is not None]
     remarks = tuple(remark for option in options for remark in option.remarks)
     possible = [o for o in options if o.cell.possible] or sorted(options, key=lambda o: -len(o.cell.positive))[:1]
@@ -97,7 +97,7 @@ def _term_plan(plan: Plan, term: Term, known: _Cells) -> TermPlan:
     return TermPlan(term.index, tuple(alive) if any(o.added for o in alive) else (), remarks)
 
 
-def _best_checked(plan: Plan, alive: list[Alternative]) -> list[Alternative]:
+def _best_checked(plan: Plan, alive: list[PlatformTerm]) -> list[PlatformTerm]:
     """Return the alternatives without those that leave out more of what is required than another does, for want of a label that somebody
     maintains: a pod would go where nothing is checked. One whose author says something of nodes that is not understood may mean just
     those, and would wait for ever elsewhere."""
@@ -115,7 +115,7 @@ def _left_out(plan: Plan, cell: Cell) -> frozenset[tuple[tuple[str, ...], str]]:
     return frozenset((c.by, c.field) for axis, left in by_axis for c in left if not _implied(plan, cell, axis, meet(cell.table.all, left)))
 
 
-def _closed(plan: Plan, option: Alternative) -> Alternative:
+def _closed(plan: Plan, option: PlatformTerm) -> PlatformTerm:
     """Complete a term in which nothing of R is left, so that it selects nothing even where R cannot be
     expressed in full."""
     table, rows = option.cell.table, option.cell.rows
@@ -125,11 +125,11 @@ def _closed(plan: Plan, option: Alternative) -> Alternative:
         return option
     nothing = render(plan.snapshot.catalog, table, "machine", 0, option.cell.universe)
     policies = who([c for axis in AXES for c in plan.on_axis(axis)])
-    closing = [Written(e, "node_affinity", policies) for e in (nothing.expressions if nothing is not None else ())]
+    closing = [WrittenExpression(e, "node_affinity", policies) for e in (nothing.expressions if nothing is not None else ())]
     return option._replace(added=(*option.added, *(w for w in closing if not option.cell.term.has(w.expression))))
 
 
-def _alternative(plan: Plan, table: Table, term: Term, known: _Cells) -> Alternative | None:
+def _alternative(plan: Plan, table: Table, term: RequiredTerm, known: _Cells) -> PlatformTerm | None:
     cell = known.get((term.index, table.platform.name))
     added = [w for w in (*_template_labels(plan), *_slice_label(plan, table)) if not term.has(w.expression)]
     if added or cell is None or cell.term is not term:
@@ -148,10 +148,10 @@ def _alternative(plan: Plan, table: Table, term: Term, known: _Cells) -> Alterna
         added += emptied
         remarks += left_out
     found = clash(cell, (w.expression for w in added)) if cell.undecided else None
-    return Alternative(cell, tuple(added), alive and found is None, found, tuple(remarks))
+    return PlatformTerm(cell, tuple(added), alive and found is None, found, tuple(remarks))
 
 
-def _emptied(plan: Plan, table: Table, term: Term, added: Sequence[Written]) -> _Additions:
+def _emptied(plan: Plan, table: Table, term: RequiredTerm, added: Sequence[WrittenExpression]) -> _Additions:
     """Return what must still be added where the additions leave the term nothing: read again in that form,
     by the next call, the term implies nothing."""
     emptied = _completed(plan, table, term, added)
@@ -163,22 +163,22 @@ def _emptied(plan: Plan, table: Table, term: Term, added: Sequence[Written]) -> 
     ]
 
 
-def _completed(plan: Plan, table: Table, term: Term, added: Sequence[Written]) -> Cell:
+def _completed(plan: Plan, table: Table, term: RequiredTerm, added: Sequence[WrittenExpression]) -> Cell:
     """Return the cell of the term on a table, read with the added expressions."""
     expressions = [AuthorExpression(w.expression.key, w.expression.operator, w.expression.values, "Berth") for w in added]
     return feasibility.read_one(plan.snapshot, table, replace(term, expressions=(*term.expressions, *expressions)), plan.space.wanted)
 
 
-def _template_labels(plan: Plan) -> list[Written]:
-    return [] if plan.template is None else [Written(label, "node_affinity", plan.template_by) for label in plan.template.labels]
+def _template_labels(plan: Plan) -> list[WrittenExpression]:
+    return [] if plan.template is None else [WrittenExpression(label, "node_affinity", plan.template_by) for label in plan.template.labels]
 
 
-def _slice_label(plan: Plan, table: Table) -> list[Written]:
+def _slice_label(plan: Plan, table: Table) -> list[WrittenExpression]:
     chosen = plan.slice
     if chosen is None or chosen.resource != chosen.old:
         return []
     label = slice_by_label(plan.snapshot.catalog, table, chosen.profile, plan.inside & table.all)
-    return [Written(e, "mig_resources", chosen.policies) for e in (label.expressions if label else ())]
+    return [WrittenExpression(e, "mig_resources", chosen.policies) for e in (label.expressions if label else ())]
 
 
 def _axis(plan: Plan, cell: Cell, axis: Axis) -> _Additions:
@@ -191,10 +191,10 @@ def _axis(plan: Plan, cell: Cell, axis: Axis) -> _Additions:
     expressions = expressed.rendering.expressions
     if cell.renamed:
         expressions = tuple(_as_the_author_spells(cell, e) for e in expressions)
-    return [Written(e, "node_affinity", expressed.policies) for e in expressions], remarks
+    return [WrittenExpression(e, "node_affinity", expressed.policies) for e in expressions], remarks
 
 
-def _as_the_author_spells(cell: Cell, expression: Expression) -> Expression:
+def _as_the_author_spells(cell: Cell, expression: NodeRequirement) -> NodeRequirement:
     """Add the other names of machines to an expression if the term uses such names: with the plain names
     alone it would select none of the term's nodes."""
     names = cell.table.other_names.get(expression.key, {})
@@ -224,7 +224,7 @@ def _implied(plan: Plan, cell: Cell, axis: Axis, inside: int) -> bool:
     return axis in cell.positive and cell.lies_inside(inside)
 
 
-def held(plan: Plan, cell: Cell, added: Sequence[Written] = ()) -> list[Written]:
+def held(plan: Plan, cell: Cell, added: Sequence[WrittenExpression] = ()) -> list[WrittenExpression]:
     """Return what must be added to restrict a term to its platform: a positive expression on a key that no
     other listed platform has."""
     table, term = cell.table, cell.term
@@ -233,11 +233,11 @@ def held(plan: Plan, cell: Cell, added: Sequence[Written] = ()) -> list[Written]
         return []
     policies = who([c for axis in AXES for c in plan.on_axis(axis)])
     if table.platform.cloud is None:
-        absent = [Expression(key=t.platform.anchor, operator="DoesNotExist") for t in others]
-        return [Written(e, "node_affinity", policies) for e in absent if not term.has(e)]
+        absent = [NodeRequirement(key=t.platform.anchor, operator="DoesNotExist") for t in others]
+        return [WrittenExpression(e, "node_affinity", policies) for e in absent if not term.has(e)]
     keys = {key for key in (table.platform.anchor, *table.platform.labels) if not any(key in t.values for t in others)}
     positive = [s.key for s in term.expressions if s.operator in feasibility.POSITIVE]
     positive += [w.expression.key for w in added if w.expression.operator in feasibility.POSITIVE]
     if keys.intersection(positive):
         return []
-    return [Written(Expression(key=table.platform.anchor, operator="Exists"), "node_affinity", policies)]
+    return [WrittenExpression(NodeRequirement(key=table.platform.anchor, operator="Exists"), "node_affinity", policies)]

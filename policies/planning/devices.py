@@ -16,20 +16,20 @@ from fractions import Fraction
 from math import floor
 
 from catalog import Catalog, Resource
-from policies.facts.device_requests import UNREAD_CLAIM, Choice, Claim
+from policies.facts.device_requests import UNREAD_CLAIM, Claim, RequestChoice
 from policies.pods import unlisted_accelerators
-from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count, of_amounts
+from policies.pods.interval import ANY_NUMBER, NONE, ONE, CountInterval, of_amounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
 from policies.pods.view import Container, Pod, Raw, asks
 from policies.state.snapshot import Facts, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedDevice:
     """One accelerator resource name that the pod asks for."""
 
     resource: Resource
-    count: Count
+    count: CountInterval
     """The number of devices at once."""
     containers: tuple[Container, ...]
 
@@ -41,7 +41,7 @@ class Claimed:
     kind: str
     """ResourceClaim or ResourceClaimTemplate."""
     name: str
-    count: Count
+    count: CountInterval
     vendors: frozenset[str]
     """The vendors of the classes that may serve it; "" for an unknown class."""
     found: bool = True
@@ -51,14 +51,14 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Devices:
+class RequestedDevices:
     """All accelerators that a pod asks for."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[RequestedDevice, ...]
     """The devices asked for by resource name, sorted by it."""
     claimed: tuple[Claimed, ...]
     """The requests for accelerators alone, in the pod's order."""
-    fraction: Count
+    fraction: CountInterval
     """The number of devices of which the pod takes a part by annotation."""
     vendors: frozenset[str]
     """The vendors of the devices, as far as they are known."""
@@ -74,14 +74,14 @@ class Devices:
         return tuple(dict.fromkeys((claim.kind, claim.name) for claim in self.claimed if not claim.found))
 
     @property
-    def units(self) -> Count:
+    def units(self) -> CountInterval:
         """The number of devices, where a slice or a replica counts as one. Policies match by this number,
         so that renaming a resource changes no match. Beside devices, an annotation makes nothing certain:
         the default scheduler ignores it, so nobody escapes a match by it."""
-        fraction = Count(0, self.fraction.most) if self.asked or self.claimed else self.fraction
+        fraction = CountInterval(0, self.fraction.most) if self.asked or self.claimed else self.fraction
         return _sum((*(a.count for a in self.asked), *(c.count for c in self.claimed), fraction))
 
-    def whole(self, catalog: Catalog) -> Count:
+    def whole(self, catalog: Catalog) -> CountInterval:
         """Return the number of devices as ``gpusPerPod`` counts them: slices and partitions by the part of
         a device that each may be, added up and rounded down; a fraction of one device alone is less than
         one."""
@@ -91,7 +91,7 @@ class Devices:
         unknown = any(amount.most is None for amount, _, _ in parts)
         most = None if unknown else floor(sum((most * (amount.most or 0) for amount, _, most in parts), Fraction(0))) if parts else 0
         fraction = NONE if self.fraction == ONE else self.fraction
-        return _sum((Count(floor(least), most), *whole, *(c.count for c in self.claimed), fraction))
+        return _sum((CountInterval(floor(least), most), *whole, *(c.count for c in self.claimed), fraction))
 
     def at_least(self, catalog: Catalog) -> Fraction:
         """Return the devices that the pod certainly takes, slices and partitions by the part of a device
@@ -100,24 +100,24 @@ class Devices:
         return Fraction(sum(count * part for count, part in parts)) + sum(claim.count.least for claim in self.claimed)
 
 
-def _sum(counts: Iterable[Count]) -> Count:
+def _sum(counts: Iterable[CountInterval]) -> CountInterval:
     total = NONE
     for one in counts:
         total += one
     return total
 
 
-def read(pod: Pod, facts: Facts, *, final: bool = False) -> Devices:
+def read(pod: Pod, facts: Facts, *, final: bool = False) -> RequestedDevices:
     """Return what this pod asks for, under a namespace's facts. ``final``: no repair will make its
     requests equal to its limits any more."""
     by_name, claimed, part = asked(pod, facts.snapshot, final=final), tuple(_claimed(pod, facts)), fraction(pod)
     vendors = {a.resource.vendor for a in by_name}.union(*(claim.vendors for claim in claimed))
     if not by_name and part != NONE:
         vendors.add("nvidia")  # KAI and Run:ai share NVIDIA GPUs alone
-    return Devices(asked=by_name, claimed=claimed, fraction=part, vendors=frozenset(vendors - {"", "any"}))
+    return RequestedDevices(asked=by_name, claimed=claimed, fraction=part, vendors=frozenset(vendors - {"", "any"}))
 
 
-def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[Asked, ...]:
+def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[RequestedDevice, ...]:
     """Return the accelerator resource names of which the pod asks for more than zero, sorted."""
     found: dict[str, tuple[Resource, list[Container]]] = {}
     for container in pod.containers:
@@ -126,7 +126,7 @@ def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[Asked, 
             if resource is not None and asks(container, name):
                 found.setdefault(name, (resource, []))[1].append(container)
     return tuple(
-        Asked(resource, _counted(pod, resource, found, final=final), tuple(containers))
+        RequestedDevice(resource, _counted(pod, resource, found, final=final), tuple(containers))
         for name, (resource, containers) in sorted(found.items(), key=lambda item: item[0])
     )
 
@@ -141,7 +141,7 @@ def judges(raw: Raw, snapshot: Snapshot) -> bool:
     )
 
 
-def _counted(pod: Pod, resource: Resource, found: Mapping[str, tuple[Resource, list[Container]]], *, final: bool) -> Count:
+def _counted(pod: Pod, resource: Resource, found: Mapping[str, tuple[Resource, list[Container]]], *, final: bool) -> CountInterval:
     """Return the devices asked for by one resource name. If it is a part that no list measures, the number
     is unknown."""
     if unlisted_accelerators.is_part(resource):
@@ -152,7 +152,7 @@ def _counted(pod: Pod, resource: Resource, found: Mapping[str, tuple[Resource, l
     return pod.at_once(lambda c: _behind(c, resource, [found[n][0] for n in c.resource_names if n in found and n.startswith(f"{maker}/")]))
 
 
-def _behind(container: Container, resource: Resource, made: Sequence[Resource]) -> Count:
+def _behind(container: Container, resource: Resource, made: Sequence[Resource]) -> CountInterval:
     """Return the devices of which a container asks for a part by this name. Devices that it also asks for
     (``made``: all resources of one maker) are counted by their own names. Of several parts only the first
     name counts, with the largest number that any of them gives."""
@@ -163,10 +163,10 @@ def _behind(container: Container, resource: Resource, made: Sequence[Resource]) 
     return functools.reduce(operator.or_, counts)
 
 
-def _of_part(part: Resource, amount: Count) -> Count:
+def _of_part(part: Resource, amount: CountInterval) -> CountInterval:
     if part.unit is None:
         return ONE
-    return Count(-(-amount.least // part.unit), None if amount.most is None else -(-amount.most // part.unit))
+    return CountInterval(-(-amount.least // part.unit), None if amount.most is None else -(-amount.most // part.unit))
 
 
 def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:
@@ -188,22 +188,22 @@ def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:
                 yield Claimed(kind=kind, name=name, count=of_request(choices, snapshot), vendors=vendors)
 
 
-def of_request(choices: Sequence[Choice], snapshot: Snapshot) -> Count:
+def of_request(choices: Sequence[RequestChoice], snapshot: Snapshot) -> CountInterval:
     """Return the accelerators that one request of a claim asks for, from the alternative with the fewest
     to the one with the most."""
-    counts = [Count(c.least, c.most) if snapshot.counts(c.device_class) else NONE for c in choices]
+    counts = [CountInterval(c.least, c.most) if snapshot.counts(c.device_class) else NONE for c in choices]
     if not counts:
         return NONE
     most = [count.most for count in counts if count.most is not None]
-    return Count(min(count.least for count in counts), max(most) if len(most) == len(counts) else None)
+    return CountInterval(min(count.least for count in counts), max(most) if len(most) == len(counts) else None)
 
 
-def of_claim(claim: Claim, snapshot: Snapshot) -> Count:
+def of_claim(claim: Claim, snapshot: Snapshot) -> CountInterval:
     """Return the accelerators that a whole claim asks for."""
     return _sum(of_request(choices, snapshot) for choices in claim)
 
 
-def fraction(pod: Pod) -> Count:
+def fraction(pod: Pod) -> CountInterval:
     """Return the devices of which KAI or Run:ai gives the pod a part: one, or as many as its annotation
     requests, for each container that its annotations name. An annotation that is no part of one device, or that
     cannot be read, may stand for any number."""
@@ -214,8 +214,8 @@ def fraction(pod: Pod) -> Count:
     number = str(pod.annotations.get(FRACTION_DEVICES, "1"))
     part = str(pod.annotations.get(FRACTIONS[0], "1"))
     if not _NUMBER.fullmatch(number) or not _PART.fullmatch(part):
-        return Count(1, None)
-    return Count(int(number), max(1, len(containers)) * int(number)) | ONE
+        return CountInterval(1, None)
+    return CountInterval(int(number), max(1, len(containers)) * int(number)) | ONE
 
 
 _NUMBER = re.compile(r"[0-9]{1,9}")

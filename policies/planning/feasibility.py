@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from catalog import Expression
+from catalog import NodeRequirement
 from policies.offers.constraints import CompiledTemplate
 from policies.offers.label_readings import is_product
 from policies.offers.table import AXES, Axis, Table
@@ -48,14 +48,14 @@ def listed(values: Sequence[str], most: int = 4) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class RequiredTerm:
     """A required term with the nodeSelector, which applies to all. ``index`` is None without terms."""
 
     index: int | None
     raw: Raw
     expressions: tuple[AuthorExpression, ...]
 
-    def has(self, expression: Expression) -> bool:
+    def has(self, expression: NodeRequirement) -> bool:
         """Return whether the term has this expression, by the key as written or its newer name."""
         key, operator = expression.key, expression.operator
         for said in self.expressions:
@@ -63,12 +63,12 @@ class Term:
                 return True
         return False
 
-    def implies(self, expression: Expression) -> bool:
+    def implies(self, expression: NodeRequirement) -> bool:
         """Return whether an expression on the same key implies this one on any node."""
         return any(_implies(authored, expression) for authored in self.expressions if authored.key == expression.key)
 
 
-def _implies(authored: AuthorExpression, expression: Expression) -> bool:
+def _implies(authored: AuthorExpression, expression: NodeRequirement) -> bool:
     mine, values = set(authored.values), set(expression.values)
     match expression.operator:
         case "In":
@@ -80,15 +80,15 @@ def _implies(authored: AuthorExpression, expression: Expression) -> bool:
     return authored.operator == "DoesNotExist"
 
 
-def terms_of(pod: Pod, aliases: Mapping[str, str]) -> tuple[Term, ...]:
+def terms_of(pod: Pod, aliases: Mapping[str, str]) -> tuple[RequiredTerm, ...]:
     """Return the terms that select anything, with newer label keys for older ones. An empty term selects
     nothing (kube-scheduler) and is left out; the result may be empty."""
     labels = pod.node_selector.items()
     selector = tuple(AuthorExpression(aliases.get(k, k), "In", (str(v),), SELECTOR, _older(k, aliases)) for k, v in labels)
     if not pod.required:
-        return (Term(None, {}, selector),)
+        return (RequiredTerm(None, {}, selector),)
     return tuple(
-        Term(i, raw, (*selector, *_expressions(raw, i, aliases)))
+        RequiredTerm(i, raw, (*selector, *_expressions(raw, i, aliases)))
         for i, raw in enumerate(pod.terms)
         if raw.get("matchExpressions") or raw.get("matchFields")
     )
@@ -109,7 +109,7 @@ class Cell(NamedTuple):
     """One term on one table."""
 
     table: Table
-    term: Term
+    term: RequiredTerm
     rows: int
     """The rows that the term may select; undecided expressions select all."""
     undecided: tuple[AuthorExpression, ...]
@@ -154,7 +154,7 @@ Wanted = Mapping[str, int | None]
 """Resource name -> number of devices; None if it cannot be read."""
 
 
-def read(snapshot: Snapshot, terms: Sequence[Term], wanted: Wanted) -> Space:
+def read(snapshot: Snapshot, terms: Sequence[RequiredTerm], wanted: Wanted) -> Space:
     """Return all cells: each term on each table, unless only nodes of other platforms can match it."""
     return Space(
         tuple(
@@ -167,7 +167,7 @@ def read(snapshot: Snapshot, terms: Sequence[Term], wanted: Wanted) -> Space:
     )
 
 
-def read_one(snapshot: Snapshot, table: Table, term: Term, wanted: Wanted) -> Cell:
+def read_one(snapshot: Snapshot, table: Table, term: RequiredTerm, wanted: Wanted) -> Cell:
     """Return the cell of one term on one table."""
     rows, undecided, positive, renamed, unproven = table.all, [], set[Axis](), list[AuthorExpression](), set[Axis]()
     for authored in term.expressions:
@@ -197,12 +197,12 @@ def _offered(table: Table, rows: int, wanted: Wanted) -> tuple[tuple[int, ...], 
     return offered, 0 not in offered, table.of_vendors(tuple(wanted))
 
 
-def demands(term: Term, template: CompiledTemplate) -> bool:
+def demands(term: RequiredTerm, template: CompiledTemplate) -> bool:
     """Return whether only nodes with all of the template's labels can match."""
     return all(term.has(label) for label in template.labels)
 
 
-def names_other_platform(snapshot: Snapshot, table: Table, term: Term) -> bool:
+def names_other_platform(snapshot: Snapshot, table: Table, term: RequiredTerm) -> bool:
     """Return whether a positive expression on a key that only other platforms have excludes this one."""
     return len(snapshot.tables) > 1 and any(
         authored.operator in POSITIVE and _foreign(snapshot, table, authored.key) for authored in term.expressions

@@ -12,22 +12,22 @@ from policies.offers.constraints import Compiled
 from policies.pods.permissions import Calm
 from policies.policy import TolerationPattern
 from policies.settings import queues, running
-from policies.settings.limits import Limit, least, most
+from policies.settings.limits import TightestLimit, least, most
 from policies.settings.queues import MergedQueues
 from policies.settings.running import Running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedSettings:
-    grace: Limit | None
+    grace: TightestLimit | None
     """``default.gracePeriod``, the longest, in seconds."""
-    grace_min: Limit | None
+    grace_min: TightestLimit | None
     """``require.gracePeriod.min``, the longest, in seconds, whoever the actor is."""
-    grace_max: Limit | None
-    protect: Limit | None
+    grace_max: TightestLimit | None
+    protect: TightestLimit | None
     """``default.protectFor``, the longest, in seconds; FOREVER for Always."""
-    protect_max: Limit | None
-    gpus_max: Limit | None
+    protect_max: TightestLimit | None
+    gpus_max: TightestLimit | None
     one_of: tuple[int, ...] | None
     """The device counts that every policy allows; None: any."""
     one_of_by: tuple[str, ...]

@@ -14,9 +14,9 @@ from policies.offers.constraints import fields, who
 from policies.offers.selectors import slice_by_label
 from policies.offers.table import Table
 from policies.planning import feasibility
-from policies.planning.devices import Asked
+from policies.planning.devices import RequestedDevice
 from policies.planning.feasibility import Space
-from policies.planning.plan import Plan, Slice
+from policies.planning.plan import ChosenSlice, Plan
 from policies.planning.precedence import neither_acts, speaks_of_sharing, spoken
 from policies.pods.annotations import SLICE
 from policies.pods.view import Container
@@ -46,7 +46,7 @@ def choose_slice(plan: Plan) -> Plan:
     return _with_slice(plan, mig, size, whole.resource.name, names)
 
 
-def _wanted_slice(plan: Plan) -> tuple[tuple[MigDefault | None, tuple[str, ...]], Asked] | None:
+def _wanted_slice(plan: Plan) -> tuple[tuple[MigDefault | None, tuple[str, ...]], RequestedDevice] | None:
     """Return the requested slice (None: policies differ) with the policies that request it, and the whole
     GPU that it would replace. None: no slice is requested, or the pod itself specifies its sharing."""
     whole = [a for a in plan.asked if a.resource.kind == "gpu" and a.resource.vendor == "nvidia"]
@@ -61,7 +61,7 @@ def _wanted_slice(plan: Plan) -> tuple[tuple[MigDefault | None, tuple[str, ...]]
     return None if default is None or speaks_of_sharing(plan) else ((default.value, default.by), whole[0])
 
 
-def _several(plan: Plan, whole: Asked) -> Container | None:
+def _several(plan: Plan, whole: RequestedDevice) -> Container | None:
     """Return a container that asks for more, or other, than one whole GPU."""
     name = whole.resource.name
     return next((c for c in whole.containers if whole_number(c.amount(name)) != 1 or not (plan.settings.repair or _alike(c, name))), None)
@@ -98,7 +98,7 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
         profile, resource = options[0]
         tables = plan.snapshot.tables.values()
         return plan._replace(
-            slice=Slice(profile=profile.name, old=old, resource=resource, policies=names),
+            slice=ChosenSlice(profile=profile.name, old=old, resource=resource, policies=names),
             inside=plan.inside & sum(_sayable(plan, table, profile.name, old, resource) for table in tables),
             space=_asking(plan, old, resource),
         )

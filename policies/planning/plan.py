@@ -16,8 +16,8 @@ from policies.messages import Phrase
 from policies.offers.constraints import Compiled, CompiledTemplate, Constraint
 from policies.offers.table import Axis
 from policies.planning import devices
-from policies.planning.devices import Asked, Devices
-from policies.planning.feasibility import AuthorExpression, Space, Term, Wanted, read, terms_of
+from policies.planning.devices import RequestedDevice, RequestedDevices
+from policies.planning.feasibility import AuthorExpression, RequiredTerm, Space, Wanted, read, terms_of
 from policies.planning.merged_settings import MergedSettings
 from policies.planning.requirements import Demands, demands
 from policies.pods import annotations as author
@@ -27,23 +27,23 @@ from policies.pods.interval import NONE
 from policies.pods.permissions import Actor, actor_of, workloads_of
 from policies.pods.view import Pod
 from policies.policy import Policy
-from policies.queues.joining import Idle, Joined, joining
+from policies.queues.joining import Idle, JoinedQueue, joining
 from policies.request import Request
 from policies.settings.running import deadline, seconds_of
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Field, Path, Remark, Violation
 
 
-class Subject(NamedTuple):
+class ReviewedPod(NamedTuple):
     """One pod under review: its devices, its actor, where it may be placed, and the policies that may
     match it. Read once, whatever policies are then tried."""
 
     request: Request
     pod: Pod
-    devices: Devices
+    devices: RequestedDevices
     actor: Actor
     author: Author
-    terms: tuple[Term, ...]
+    terms: tuple[RequiredTerm, ...]
     space: Space
     """The space without regard to policies."""
     possible: tuple[Compiled, ...]
@@ -53,7 +53,7 @@ class Subject(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
+class ChosenSlice:
     """The MIG profile that was chosen."""
 
     profile: str
@@ -78,11 +78,11 @@ class Plan(NamedTuple):
     actor: Actor
     policies: tuple[Compiled, ...]
     """The policies that apply to this pod, sorted by id."""
-    devices: Devices
+    devices: RequestedDevices
     author: Author
     settings: MergedSettings
     demands: Demands
-    terms: tuple[Term, ...]
+    terms: tuple[RequiredTerm, ...]
     """The required terms that select something; one without index if the pod has none."""
     keys: frozenset[str]
     """The node labels that these terms constrain."""
@@ -102,18 +102,18 @@ class Plan(NamedTuple):
     """A requirement of the author's on nodes that is not understood: no default chooses among nodes then."""
     template: CompiledTemplate | None = None
     template_by: tuple[str, ...] = ()
-    slice: Slice | None = None
+    slice: ChosenSlice | None = None
     spot: tuple[str, ...] = ()
     """The policies that account for a named capacity, if what is left includes spot."""
     remarks: tuple[Remark, ...] = ()
     """Remarks about defaults, in order."""
     violations: tuple[Violation, ...] = ()
     """Violations about the author's annotations, found while choosing."""
-    joined: Joined | Idle | None = None
+    joined: JoinedQueue | Idle | None = None
     """What ``default.queue`` does, on mutate."""
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[RequestedDevice, ...]:
         """The devices asked for by resource name."""
         return self.devices.asked
 
@@ -169,7 +169,7 @@ def _grouped(
     return by_axis, tuple([(axis, c.rows, c.by) for axis, found in by_axis.items() for c in found])
 
 
-def subject(request: Request, facts: Facts, pod: Pod) -> Subject:
+def subject(request: Request, facts: Facts, pod: Pod) -> ReviewedPod:
     """Return the pod as read, with the policies whose ``match`` may hold for it and whose ``exclude`` does
     not."""
     snapshot = facts.snapshot
@@ -185,7 +185,7 @@ def subject(request: Request, facts: Facts, pod: Pod) -> Subject:
             if gpus is None or units.certainly(gpus.min, gpus.max):
                 certain.append(compiled)
     terms = terms_of(pod, snapshot.catalog.label_aliases)
-    return Subject(
+    return ReviewedPod(
         request=request,
         pod=pod,
         devices=found,
@@ -198,7 +198,7 @@ def subject(request: Request, facts: Facts, pod: Pod) -> Subject:
     )
 
 
-def _placed(found: Devices, snapshot: Snapshot) -> Wanted:
+def _placed(found: RequestedDevices, snapshot: Snapshot) -> Wanted:
     """Return the resource names whose nodes the pod may run on, with the least number of devices of each: what it asks for by name, or
     the whole GPUs of which it gets a part by annotation alone (KAI and Run:ai share NVIDIA's)."""
     if not found.asked and found.fraction != NONE:
@@ -215,7 +215,7 @@ def _chooses(policy: Policy, pod: Pod, workloads: set[str]) -> bool:
     return not match.workloads or not workloads.isdisjoint(match.workloads)
 
 
-def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
+def make(facts: Facts, about: ReviewedPod, policies: tuple[Compiled, ...]) -> Plan:
     """Return the plan for this pod under these policies. Pure; the same for the same input in any order of
     policies."""
     certain = tuple(c for c in policies if c in about.certain)
@@ -226,7 +226,7 @@ def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
         together, wanted = demands(facts.snapshot, policies, certain, own.longest, about.actor)
     joined = joining(about.pod, about.actor, wanted.queues) if about.request.phase == "mutate" else None
     actor = about.actor
-    if isinstance(joined, Joined) and joined.moves:  # as it reads on the next call
+    if isinstance(joined, JoinedQueue) and joined.moves:  # as it reads on the next call
         actor = permissions.joined(actor, joined.system.scheduler, facts.snapshot.queues)
     asked_for = about.space.wanted
     return Plan(

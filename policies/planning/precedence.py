@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
-from policies.planning.feasibility import POSITIVE, AuthorExpression, Cell, Term, demands
+from policies.planning.feasibility import POSITIVE, AuthorExpression, Cell, RequiredTerm, demands
 from policies.planning.plan import Plan
 from policies.pods.annotations import is_long
 from policies.state.snapshot import Snapshot
@@ -48,7 +48,7 @@ def unread(plan: Plan) -> AuthorExpression | None:
     return next((authored for cell in plan.space.cells for authored in cell.undecided if authored.key not in PLAIN), None)
 
 
-def _of_a_template(snapshot: Snapshot, term: Term, authored: AuthorExpression) -> bool:
+def _of_a_template(snapshot: Snapshot, term: RequiredTerm, authored: AuthorExpression) -> bool:
     """Return whether the key is a label of a node template all of whose labels the term requires."""
     return any(
         demands(term, template) and any(key in (authored.key, authored.alias) for key, _ in template.template.labels)

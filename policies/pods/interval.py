@@ -11,26 +11,26 @@ from policies.values.quantity import QuantityError, parse
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class CountInterval:
     """An interval; ``most`` is None if it has no known upper bound."""
 
     least: int
     most: int | None
 
-    def __add__(self, other: Count) -> Count:
+    def __add__(self, other: CountInterval) -> CountInterval:
         if self is NONE:
             return other
         if other is NONE:
             return self
-        return Count(self.least + other.least, None if self.most is None or other.most is None else self.most + other.most)
+        return CountInterval(self.least + other.least, None if self.most is None or other.most is None else self.most + other.most)
 
-    def __or__(self, other: Count) -> Count:
+    def __or__(self, other: CountInterval) -> CountInterval:
         """Return the larger of the two."""
         if self is NONE:
             return other
         if other is NONE:
             return self
-        return Count(max(self.least, other.least), None if self.most is None or other.most is None else max(self.most, other.most))
+        return CountInterval(max(self.least, other.least), None if self.most is None or other.most is None else max(self.most, other.most))
 
     def __str__(self) -> str:
         """Return ``8``, ``at least 8`` or ``1 to 8``."""
@@ -49,12 +49,12 @@ class Count:
         return (most is None or self.least <= most) and (least is None or self.most is None or self.most >= least)
 
 
-NONE = Count(0, 0)
-ONE = Count(1, 1)
-ANY_NUMBER = Count(0, None)
+NONE = CountInterval(0, 0)
+ONE = CountInterval(1, 1)
+ANY_NUMBER = CountInterval(0, None)
 
 
-def of_amounts(limit: Any, request: Any, *, both: bool = False) -> Count:
+def of_amounts(limit: Any, request: Any, *, both: bool = False) -> CountInterval:
     """Return the devices of one container's limit and request, of which either may be absent (None): by
     limit if there is one. ``both``: where the API server lets the two differ, as it does for DRA's
     extended resources, the scheduler allocates by the request, so the number lies between them. A fraction
@@ -62,11 +62,11 @@ def of_amounts(limit: Any, request: Any, *, both: bool = False) -> Count:
     counts = [_whole(amount) for amount in (limit, request) if amount is not None]
     if len(counts) > 1 and both:
         most = None if any(count.most is None for count in counts) else max(count.most or 0 for count in counts)
-        return Count(min(count.least for count in counts), most)
+        return CountInterval(min(count.least for count in counts), most)
     return counts[0] if counts else NONE
 
 
-def _whole(amount: Any) -> Count:
+def _whole(amount: Any) -> CountInterval:
     try:
         number = parse(amount)
     except QuantityError:
@@ -74,4 +74,4 @@ def _whole(amount: Any) -> Count:
     if number.numerator < 0:
         return ANY_NUMBER
     whole = number.numerator if number.denominator == 1 else math.ceil(number)
-    return Count(whole, whole)
+    return CountInterval(whole, whole)

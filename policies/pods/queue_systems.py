@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from policies.pods.permissions import MANAGED, POD_GROUP, QUEUE_NAME
 from policies.pods.view import Pod
-from policies.policy import Queue, Queues, QueueSystem
+from policies.policy import QueueName, Queues, QueueSystem
 from policies.values.untyped import maps_in
 from policies.verdict import Path
 
@@ -95,7 +95,7 @@ KEPT_ANNOTATIONS = tuple(sorted(ANNOTATIONS - {KUEUE_PARENT, VOLCANO_JOB_QUEUE, 
 """Those of them by whose change a pod may leave its queue, which updates are judged for."""
 
 
-def given(queue: Queue) -> tuple[System, str]:
+def given(queue: QueueName) -> tuple[System, str]:
     """Return the system and the queue that a default names."""
     return next((system, name) for system in SYSTEMS if (name := getattr(queue, system.name)) is not None)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from policies.pods.interval import NONE, Count, of_amounts
+from policies.pods.interval import NONE, CountInterval, of_amounts
 from policies.values.quantity import QuantityError, parse
 from policies.verdict import Path, dotted
 
@@ -197,12 +197,12 @@ class Pod:
             out.append((kind, str(template or claim.get("resourceClaimName") or "")))
         return out
 
-    def devices(self, name: str, *, both: bool = False) -> Count:
+    def devices(self, name: str, *, both: bool = False) -> CountInterval:
         """Return how many devices of one resource the pod needs at once. ``both``: see
         ``policies.pods.interval.of_amounts``."""
         return self.at_once(lambda container: of_amounts(container.limits.get(name), container.requests.get(name), both=both))
 
-    def at_once(self, of_container: Callable[[Container], Count]) -> Count:
+    def at_once(self, of_container: Callable[[Container], CountInterval]) -> CountInterval:
         """Return how many of something the pod needs at once, given what each container needs:
 
         max(any init container plus the sidecars started before it, all containers plus all sidecars):

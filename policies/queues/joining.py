@@ -19,7 +19,7 @@ Why = Literal["queue not required", "queue and claims"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
+class JoinedQueue:
     """The queue that a default gives a pod."""
 
     system: System
@@ -41,7 +41,7 @@ class Idle:
     why: Why
 
 
-def joining(pod: Pod, actor: Actor, queues: MergedQueues) -> Joined | Idle | None:
+def joining(pod: Pod, actor: Actor, queues: MergedQueues) -> JoinedQueue | Idle | None:
     """Return the queue that this pod gets; None if the default is silent, of Kueue's, or the pod's author is not silent."""
     default = queues.default
     if default is None or default.value is None or not silent(pod, actor):
@@ -54,7 +54,7 @@ def joining(pod: Pod, actor: Actor, queues: MergedQueues) -> Joined | Idle | Non
         return Idle(system=system, queue=queue, policies=default.policies, why="queue not required")
     if system is SLURM and pod.claims:  # its webhook denies such pods (slurm-bridge internal/admission)
         return Idle(system=system, queue=queue, policies=default.policies, why="queue and claims")
-    return Joined(
+    return JoinedQueue(
         system=system,
         queue=queue,
         policies=default.policies,

@@ -26,7 +26,7 @@ from policies.pods.queue_systems import (
     value_of,
 )
 from policies.pods.view import DEFAULT_SCHEDULER, Pod
-from policies.queues.joining import Joined, grouped, scheduler_of
+from policies.queues.joining import JoinedQueue, grouped, scheduler_of
 from policies.settings.queues import Required
 from policies.values.untyped import maps_in
 from policies.verdict import Path
@@ -69,7 +69,9 @@ class Past:
     """What stands there."""
 
 
-def past(pod: Pod, user: str, required: Required, catalog: Catalog, *, pods_in_kueue: bool, joined: Joined | None = None) -> Past | None:
+def past(
+    pod: Pod, user: str, required: Required, catalog: Catalog, *, pods_in_kueue: bool, joined: JoinedQueue | None = None
+) -> Past | None:
     """Return how the pod is past the required queues, or None if it is in one of them.
 
     ``user``: who makes it; "" where that is its workload's controller, whose name nobody knows beforehand.
@@ -103,7 +105,7 @@ def _past_kueue(pod: Pod, required: Required, *, pods_in_kueue: bool) -> Past:
     return Past(how=how, system=KUEUE, about=KUEUE.path, value=str(value or ""))
 
 
-def _past(pod: Pod, system: System, required: Required, *, made: bool, joined: Joined | None) -> Past | None:
+def _past(pod: Pod, system: System, required: Required, *, made: bool, joined: JoinedQueue | None) -> Past | None:
     """Return how a pod of a system's scheduler is past its queues."""
     if required.admits(system, ANY):
         return None

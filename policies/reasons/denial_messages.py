@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from catalog import Expression
+from catalog import NodeRequirement
 from policies.messages import Phrase, phrase
 from policies.objects.wording import cut
 from policies.offers.constraints import Constraint, fields, who
@@ -203,7 +203,7 @@ def _as_spelled(cell: Cell, authored: AuthorExpression, values: list[str]) -> li
     return sorted((other for other, value in names.items() if value in values), key=natural)
 
 
-def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expression) -> Violation:
+def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: NodeRequirement) -> Violation:
     """Return the violation for an unknown value on the very key that R is written on, with no value in
     common."""
     asked = [c for c in plan.constraints if c.axis == "machine"] or list(plan.constraints)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from policies.facts import platform_detection
-from policies.facts.places import NodePlace, Places
+from policies.facts.places import KnownPlaces, NodePlace
 from policies.messages import At, Phrase, phrase
-from policies.planning.plan import Subject
+from policies.planning.plan import ReviewedPod
 from policies.pods.interval import NONE
 from policies.pods.permissions import KUEUE_LABELS
 from policies.pods.view import DEFAULT_SCHEDULER
@@ -24,7 +24,7 @@ from policies.scheduling.fleet import OUTLOOKS, outlook
 from policies.scheduling.nodes import Node
 from policies.scheduling.pool_blockers import of_pool
 from policies.scheduling.pools import Pool, PoolReader
-from policies.scheduling.wants import Term, Wants, wants
+from policies.scheduling.wants import AffinityTerm, Wants, wants
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark, Violation
 
@@ -49,7 +49,7 @@ class Prepared:
     """Labels that are known of every node."""
 
 
-def prepared(snapshot: Snapshot, places: Places) -> Prepared:
+def prepared(snapshot: Snapshot, places: KnownPlaces) -> Prepared:
     """Return the places of a snapshot as they are judged, made once."""
     if places.prepared is None:
         reader = PoolReader(snapshot.catalog, snapshot.tables)
@@ -68,7 +68,7 @@ def _node(place: NodePlace) -> Node:
     return Node(name=place.pool, labels=dict(place.labels), taints=place.taints, allocatable=amounts, capacity=amounts, used=None)
 
 
-def check(about: Subject, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
+def check(about: ReviewedPod, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
     """Yield the remark on a created pod that no place can run, unless it is denied. It is judged as all webhooks left it:
     others may add tolerations to what /mutate sees."""
     request = about.request
@@ -87,7 +87,7 @@ def check(about: Subject, snapshot: Snapshot, violations: tuple[Violation, ...])
         yield Remark(code=CODE, found=_sentence(pod, on_nodes, on_pools, places), rule=RULE)
 
 
-def _is_judged(about: Subject, places: Places) -> bool:
+def _is_judged(about: ReviewedPod, places: KnownPlaces) -> bool:
     """Return whether kube-scheduler alone decides on the pod's place, by what nodes offer. Slices that no node has now are not judged:
     some operators cut a device when a pod asks for one."""
     pod, devices = about.pod, about.devices
@@ -99,7 +99,7 @@ def _is_judged(about: Subject, places: Places) -> bool:
     return all(kind in _COUNTED and (kind not in _CUT or name in places.resources) for name, kind in kinds.items()) and bool(kinds)
 
 
-def _asked(about: Subject, places: Prepared) -> Wants | None:
+def _asked(about: ReviewedPod, places: Prepared) -> Wants | None:
     """Return what the pod wants, as far as it is judged; None if nothing of it is."""
     pod = wants(about.pod.raw)
     names = {one.resource.name for one in about.devices.asked}
@@ -110,7 +110,7 @@ def _asked(about: Subject, places: Prepared) -> Wants | None:
     return replace(pod, requests=requests, selector=selector, terms=_known(pod.terms, places.keys)) if requests else None
 
 
-def _known(terms: tuple[Term, ...] | None, keys: frozenset[str]) -> tuple[Term, ...] | None:
+def _known(terms: tuple[AffinityTerm, ...] | None, keys: frozenset[str]) -> tuple[AffinityTerm, ...] | None:
     """Return the terms with the expressions that are judged; None if of one of them nothing is."""
     if terms is None:
         return None
@@ -118,7 +118,7 @@ def _known(terms: tuple[Term, ...] | None, keys: frozenset[str]) -> tuple[Term, 
     return None if any(new.empty and not old.empty for new, old in zip(left, terms, strict=True)) else left
 
 
-def nearest(about: Subject, snapshot: Snapshot) -> tuple[Blocker, ...] | None:
+def nearest(about: ReviewedPod, snapshot: Snapshot) -> tuple[Blocker, ...] | None:
     """Return what is in the pod's way on the place that comes nearest to having it, of what is judged here; () if nothing is, so that what
     is there may be taken. What may end by itself is nearer than what may not. None where it can't be told: places may be unknown."""
     if snapshot.known_places is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.messages import phrase
-from policies.planning.plan import Subject
+from policies.planning.plan import ReviewedPod
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark, Violation
 
@@ -18,7 +18,7 @@ RULE = "node_affinity"
 CODE = "BERTH-243"
 
 
-def check(about: Subject, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
+def check(about: ReviewedPod, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
     """Yield the remark on a created pod with claims alone for devices that no node has, unless it is denied."""
     request, places, devices = about.request, snapshot.known_places, about.devices
     if places is None or not places.pools or request.phase != "validate" or request.operation != "CREATE" or violations:

@@ -25,7 +25,7 @@ from policies.pods.view import GRACE, PROBES, mapping_at
 from policies.reasons import denial_messages
 from policies.reasons.choice_messages import FLOOR, MOST_TEXT
 from policies.request import Request
-from policies.settings.limits import Limit
+from policies.settings.limits import TightestLimit
 from policies.values import duration
 from policies.verdict import Edit, Path, Remark, Violation, at_field
 
@@ -57,7 +57,7 @@ def _grace(plan: Plan) -> int:
     return DEFAULT if plan.pod.grace is None else plan.pod.grace
 
 
-def _raised(plan: Plan, former: int) -> tuple[Limit | None, list[Remark]]:
+def _raised(plan: Plan, former: int) -> tuple[TightestLimit | None, list[Remark]]:
     """Return the value to raise to, with its policies, and the remarks on it: a default that reaches the
     floor, else the floor. None: the pod's own value stays."""
     default, floor = _default(plan), _floor(plan)
@@ -67,13 +67,13 @@ def _raised(plan: Plan, former: int) -> tuple[Limit | None, list[Remark]]:
         return None, []
     # 30 would pass for the API server's own on a second call, and a default raise it further.
     value = floor.value + (floor.value == DEFAULT and default is not None and default[0].value > DEFAULT)
-    return Limit(value, floor.policies), [_to_floor(plan, former, value, floor)]
+    return TightestLimit(value, floor.policies), [_to_floor(plan, former, value, floor)]
 
 
 # --- default.gracePeriod -------------------------------------------------------------------------------------------------
 
 
-def _default(plan: Plan) -> tuple[Limit, list[Remark]] | None:
+def _default(plan: Plan) -> tuple[TightestLimit, list[Remark]] | None:
     """Return the value to which defaults raise 30, after all limits, and the remarks on what limited it."""
     default, limit = plan.settings.grace, plan.settings.grace_max
     if default is None or plan.author.opt_out_grace:
@@ -90,7 +90,9 @@ def _default(plan: Plan) -> tuple[Limit, list[Remark]] | None:
     if pool is not None and pool[0] < seconds:
         cuts.append((CUT, phrase("cut by pool", seconds=seconds, most=pool[0], pool=pool[1])))
         seconds = pool[0]
-    return Limit(seconds, default.policies), [Remark(code=code, found=found, rule=NAME, policies=default.policies) for code, found in cuts]
+    return TightestLimit(seconds, default.policies), [
+        Remark(code=code, found=found, rule=NAME, policies=default.policies) for code, found in cuts
+    ]
 
 
 def _granted(plan: Plan) -> tuple[int, str] | None:
@@ -126,7 +128,7 @@ def _shortest_pool(plan: Plan) -> tuple[int, str] | None:
     return min(((grace, name) for name, grace in pools.items() if name in here and grace is not None), default=None)
 
 
-def _caps(plan: Plan, raised: Limit) -> Iterator[Remark]:
+def _caps(plan: Plan, raised: TightestLimit) -> Iterator[Remark]:
     """Yield a remark for each interruption that grants less time, among those of capacities that the pod may
     get. A floor is written even past the grant of the platform or of a NodePool."""
     seconds, policies, platforms = raised.value, raised.policies, _platforms(plan)
@@ -146,7 +148,7 @@ def _caps(plan: Plan, raised: Limit) -> Iterator[Remark]:
 # --- require.gracePeriod -------------------------------------------------------------------------------------------------
 
 
-def _floor(plan: Plan) -> Limit | None:
+def _floor(plan: Plan) -> TightestLimit | None:
     """Return the floor for this pod; None also if a maximum excludes it."""
     floor, limit = plan.settings.grace_min, plan.settings.grace_max
     if floor is None or not _held(plan) or (limit is not None and limit.value < floor.value):
@@ -160,7 +162,7 @@ def _held(plan: Plan) -> bool:
     return plan.actor.floor == "yes" or (plan.actor.floor == "opt-out" and not plan.author.opt_out_grace)
 
 
-def _to_floor(plan: Plan, former: int, seconds: int, floor: Limit) -> Remark:
+def _to_floor(plan: Plan, former: int, seconds: int, floor: TightestLimit) -> Remark:
     variant = "service" if plan.actor.floor == "opt-out" else "opted out" if plan.author.opt_out_grace else "text"
     amounts = {"former": former, "seconds": seconds, "least": floor.value}
     found = phrase(variant, path=At(_PATH), **amounts, annotation=OPT_OUT, policies=floor.policies)
@@ -193,7 +195,7 @@ def _below(request: Request, plan: Plan) -> Iterator[Violation]:
         yield _too_short(plan, floor)
 
 
-def _conflict(floor: Limit, limit: Limit) -> Violation:
+def _conflict(floor: TightestLimit, limit: TightestLimit) -> Violation:
     bounds = {"least": duration.text(floor.value), "most": duration.text(limit.value)}
     one, other = (cut(names[0].rpartition("/")[2], MOST_TEXT // 2) for names in (floor.policies, limit.policies))
     return Violation(
@@ -207,7 +209,7 @@ def _conflict(floor: Limit, limit: Limit) -> Violation:
     )
 
 
-def _too_short(plan: Plan, floor: Limit) -> Violation:
+def _too_short(plan: Plan, floor: TightestLimit) -> Violation:
     service = [phrase("opt out", annotation=OPT_OUT)] if plan.actor.floor == "opt-out" else []
     return Violation(
         code="BERTH-133",
@@ -230,7 +232,7 @@ def _of_probes(plan: Plan) -> Iterator[tuple[Path, int]]:
                 yield (*container.path, probe, GRACE), own
 
 
-def _too_long(path: Path, seconds: int, limit: Limit, *more: Phrase) -> Violation:
+def _too_long(path: Path, seconds: int, limit: TightestLimit, *more: Phrase) -> Violation:
     return Violation(
         code="BERTH-141",
         found=phrase("fact", path=At(path), seconds=seconds, most=limit.value),

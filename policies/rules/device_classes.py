@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from policies.claims.claim_request import part_of
 from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
-from policies.facts.device_requests import Choice, Claim
+from policies.facts.device_requests import Claim, RequestChoice
 from policies.messages import Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
-from policies.planning.devices import Asked, of_claim
+from policies.planning.devices import RequestedDevice, of_claim
 from policies.planning.plan import Plan
 from policies.policy import Policy
 from policies.reasons import denial_messages, open_counts
@@ -66,7 +66,7 @@ def _stored(plan: Plan, kind: str, name: str) -> Claim | None:
     return plan.snapshot.cluster.claims.get((kind, plan.facts.namespace, name))
 
 
-def _settles(choice: Choice, policy: Policy, snapshot: Snapshot) -> bool:
+def _settles(choice: RequestChoice, policy: Policy, snapshot: Snapshot) -> bool:
     """Return whether such a way to satisfy a claim is inside of what the policy requires of claims, whatever selectors the claim has: the
     policy is about none, or about what is read of claims, or of how the devices of a class are shared."""
     require, machine = policy.require, policy.require.machine
@@ -101,7 +101,7 @@ def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint
                 yield found, phrase("ask for class"), ("spec", "resourceClaims"), demands
 
 
-def _placed(plan: Plan, asked: Asked) -> bool:
+def _placed(plan: Plan, asked: RequestedDevice) -> bool:
     """Return whether what is required is judged by the nodes where the pod may run (``policies.rules.node_affinity``)."""
     return plan.snapshot.lists(asked.resource.name) and plan.actor.affinity != "no"
 

@@ -18,14 +18,14 @@ from policies.messages import At, Phrase, phrase
 from policies.planning import author_words
 from policies.planning.merged_settings import MergedSettings
 from policies.planning.plan import Plan
-from policies.pods.interval import NONE, Count
+from policies.pods.interval import NONE, CountInterval
 from policies.pods.permissions import annotated_fraction, fraction_keys, is_fraction
 from policies.pods.view import Pod, asks
 from policies.reasons import open_counts
 from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request
 from policies.rules import device_classes
-from policies.settings.limits import Limit
+from policies.settings.limits import TightestLimit
 from policies.verdict import Edit, Path, Violation, at_field
 
 NAME = "device_counts"
@@ -78,20 +78,20 @@ def _per_pod(plan: Plan) -> Iterator[Violation]:
         yield _none_of(plan, count, settings)
 
 
-def _all_allowed(count: Count, most: int, allowed: Collection[int]) -> bool:
+def _all_allowed(count: CountInterval, most: int, allowed: Collection[int]) -> bool:
     """Return whether every possible count but zero is allowed; the counts in between may come from
     ``firstAvailable``."""
     least = max(count.least, 1)
     return most - least < len(allowed) and all(number in allowed for number in range(least, most + 1))
 
 
-def _above(plan: Plan, count: Count, limit: Limit) -> Violation:
+def _above(plan: Plan, count: CountInterval, limit: TightestLimit) -> Violation:
     found, advice = phrase("fact", count=str(count), most=limit.value), phrase("ask for fewer", most=limit.value)
     by, about, fields = limit.policies, open_counts.only_request(plan), at_field(_MAX, limit.policies)
     return Violation(code="BERTH-111", found=found, advice=advice, rule=NAME, policies=by, about=about, fields=fields)
 
 
-def _none_of(plan: Plan, count: Count, settings: MergedSettings) -> Violation:
+def _none_of(plan: Plan, count: CountInterval, settings: MergedSettings) -> Violation:
     allowed = [n for n in settings.one_of or () if settings.gpus_max is None or n <= settings.gpus_max.value]
     more = next((n for n in allowed if n > count.least), max(allowed, default=0))
     found = phrase("fact", count=str(count), allowed=tuple(allowed)) if allowed else phrase("nothing", count=str(count))

@@ -21,7 +21,7 @@ from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
 from policies.pods.view import Pod
 from policies.request import Request
-from policies.settings.limits import Limit
+from policies.settings.limits import TightestLimit
 from policies.values import duration
 from policies.verdict import Edit, Remark, Violation, at_field
 
@@ -114,7 +114,7 @@ _SHOWN = 20
 """the most characters of a value that a message quotes"""
 
 
-def _violation(plan: Plan, protection: Protection, limit: Limit) -> Violation:
+def _violation(plan: Plan, protection: Protection, limit: TightestLimit) -> Violation:
     value = str(_written(plan.pod, protection)[protection.key])
     shown = cut(value, _SHOWN)
     most = duration.text(limit.value)

@@ -19,7 +19,7 @@ from typing import Any
 from policies.messages import Phrase, phrase
 from policies.offers.constraints import fields, who
 from policies.offers.table import AXES, Axis
-from policies.planning.affinity_terms import Alternative, Written, held, term_plans
+from policies.planning.affinity_terms import PlatformTerm, WrittenExpression, held, term_plans
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
@@ -54,7 +54,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
             yield from _copy(plan.pod.terms[term.index], term.index + moved, copy.added)
 
 
-def _split(added: Sequence[Written]) -> tuple[list[Written], list[Written]]:
+def _split(added: Sequence[WrittenExpression]) -> tuple[list[WrittenExpression], list[WrittenExpression]]:
     """Split expressions into those that create a missing list or term and those that are appended to it.
 
     The label of a slice is always an edit of its own under its own rule, so that the recorded rule never
@@ -64,7 +64,7 @@ def _split(added: Sequence[Written]) -> tuple[list[Written], list[Written]]:
     return first, [w for w in added if w not in first]
 
 
-def _new_terms(alternatives: Sequence[Alternative]) -> Iterator[Edit]:
+def _new_terms(alternatives: Sequence[PlatformTerm]) -> Iterator[Edit]:
     split = [_split(a.added) for a in alternatives]
     terms = [{"matchExpressions": [_raw(w) for w in first]} for first, _ in split]
     yield _edit(TERMS[:4], {"nodeSelectorTerms": terms}, [w for first, _ in split for w in first])
@@ -72,36 +72,36 @@ def _new_terms(alternatives: Sequence[Alternative]) -> Iterator[Edit]:
         yield from _appended(index, rest)
 
 
-def _append(raw: Raw, index: int, added: Sequence[Written]) -> Iterator[Edit]:
+def _append(raw: Raw, index: int, added: Sequence[WrittenExpression]) -> Iterator[Edit]:
     if raw.get("matchExpressions") is None and added:
         first, added = _split(added)
         yield _edit((*TERMS, index, "matchExpressions"), [_raw(w) for w in first], first)
     yield from _appended(index, added)
 
 
-def _copy(raw: Raw, index: int, added: Sequence[Written]) -> Iterator[Edit]:
+def _copy(raw: Raw, index: int, added: Sequence[WrittenExpression]) -> Iterator[Edit]:
     first, rest = _split(added)
     value = {**raw, "matchExpressions": [*(raw.get("matchExpressions") or ()), *(_raw(w) for w in first)]}
     yield _edit((*TERMS, index), value, first)
     yield from _appended(index, rest)
 
 
-def _appended(index: int, added: Sequence[Written]) -> Iterator[Edit]:
+def _appended(index: int, added: Sequence[WrittenExpression]) -> Iterator[Edit]:
     for written in added:
         yield _edit((*TERMS, index, "matchExpressions", "-"), _raw(written), [written])
 
 
-def _edit(path: Path, value: Any, added: Sequence[Written]) -> Edit:
+def _edit(path: Path, value: Any, added: Sequence[WrittenExpression]) -> Edit:
     return Edit(op="add", path=path, value=value, rule=added[0].rule if added else NAME, policies=_who(added))
 
 
-def _raw(written: Written) -> Raw:
+def _raw(written: WrittenExpression) -> Raw:
     expression = written.expression
     values = {"values": list(expression.values)} if expression.values else {}
     return {"key": expression.key, "operator": expression.operator, **values}
 
 
-def _who(added: Sequence[Written]) -> tuple[str, ...]:
+def _who(added: Sequence[WrittenExpression]) -> tuple[str, ...]:
     return added[0].policies if len(added) == 1 else tuple(sorted({name for w in added for name in w.policies}))
 
 

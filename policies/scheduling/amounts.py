@@ -28,14 +28,14 @@ _OF_WHOLE_POD = ("cpu", "memory")
 _PREFIXES = ("hugepages-", "attachable-volumes-")
 
 
-class Port(NamedTuple):
+class HostPort(NamedTuple):
     """A port of the host that a pod takes."""
 
     address: str
     protocol: str
     number: int
 
-    def conflicts(self, other: Port) -> bool:
+    def conflicts(self, other: HostPort) -> bool:
         """Return whether both cannot be on one node (k8s.io/kube-scheduler framework ``HostPortInfo``)."""
         same = (self.protocol, self.number) == (other.protocol, other.number)
         return same and (self.address == other.address or ANY in (self.address, other.address))
@@ -46,7 +46,7 @@ ANY = "0.0.0.0"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedAmounts:
     """The requests of a pod."""
 
     amounts: Amounts
@@ -83,7 +83,7 @@ def amounts(value: Mapping[Any, Any]) -> dict[str, int]:
     return {name: one for name, one in found if one is not None and counts(name)}
 
 
-def requests(spec: Mapping[Any, Any]) -> Asked:
+def requests(spec: Mapping[Any, Any]) -> RequestedAmounts:
     """Return what a pod with this spec requests."""
     sums = _Sums()
     for i, container in enumerate(maps_in(spec.get("containers"))):
@@ -93,7 +93,7 @@ def requests(spec: Mapping[Any, Any]) -> Asked:
     total = sums.total()
     sums.whole_pod(map_at(spec, "resources"), total)
     sums.overhead(map_at(spec, "overhead"), total)
-    return Asked({name: ceil(one) for name, one in total.items()}, sums.paths, frozenset(sums.unreadable))
+    return RequestedAmounts({name: ceil(one) for name, one in total.items()}, sums.paths, frozenset(sums.unreadable))
 
 
 _Exact = dict[str, Fraction]
@@ -182,11 +182,11 @@ def _raise(total: _Exact, others: _Exact) -> None:
         total[name] = max(total.get(name, one), one)
 
 
-def host_ports(spec: Mapping[Any, Any]) -> Iterator[Port]:
+def host_ports(spec: Mapping[Any, Any]) -> Iterator[HostPort]:
     """Yield the ports of the host that containers and sidecars take (pkg/scheduler/util ``GetHostPorts``)."""
     sidecars = (one for one in maps_in(spec.get("initContainers")) if one.get("restartPolicy") == "Always")
     for container in (*sidecars, *maps_in(spec.get("containers"))):
         for port in maps_in(container.get("ports")):
             number = port.get("hostPort", port.get("containerPort") if spec.get("hostNetwork") is True else None)
             if isinstance(number, int) and not isinstance(number, bool) and number > 0:
-                yield Port(text_of(port.get("hostIP")) or ANY, text_of(port.get("protocol")) or "TCP", number)
+                yield HostPort(text_of(port.get("hostIP")) or ANY, text_of(port.get("protocol")) or "TCP", number)

@@ -10,7 +10,7 @@ from policies.facts.places import passes
 from policies.scheduling.amounts import PODS
 from policies.scheduling.conditions import holds, names, tolerates
 from policies.scheduling.nodes import Node, NodeGroup
-from policies.scheduling.wants import TERMS, Expression, Term, Wants, wants
+from policies.scheduling.wants import TERMS, AffinityTerm, LabelRequirement, Wants, wants
 from policies.verdict import Path
 
 Kind = Literal[
@@ -109,7 +109,7 @@ def _selected(pod: Wants, node: Node) -> Iterator[Blocker]:
         yield from min((found for found in failing if found), key=len, default=[Blocker("label", path=TERMS)])
 
 
-def _unmet(term: Term, node: Node) -> Iterator[Blocker]:
+def _unmet(term: AffinityTerm, node: Node) -> Iterator[Blocker]:
     for expression in term.labels:
         if not holds(expression, node.labels):
             yield _label(expression, node.labels.get(expression.key), not node.settled)
@@ -118,7 +118,7 @@ def _unmet(term: Term, node: Node) -> Iterator[Blocker]:
             yield Blocker("name", expression.key, expression.operator, expression.values, found=node.name, path=expression.path)
 
 
-def _label(expression: Expression, found: str | None, passing: bool) -> Blocker:
+def _label(expression: LabelRequirement, found: str | None, passing: bool) -> Blocker:
     return Blocker("label", expression.key, expression.operator, expression.values, found, path=expression.path, passing=passing)
 
 

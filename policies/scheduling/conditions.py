@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kube.taints import Taint
-from policies.scheduling.wants import Expression
+from policies.scheduling.wants import LabelRequirement
 from policies.values.untyped import text_of
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -42,7 +42,7 @@ def _matches(toleration: Mapping[Any, Any], taint: Taint) -> bool:
     return False
 
 
-def holds(expression: Expression, labels: Mapping[str, str]) -> bool:
+def holds(expression: LabelRequirement, labels: Mapping[str, str]) -> bool:
     """Return whether a node's labels satisfy an expression (k8s.io/apimachinery pkg/labels ``Requirement.Matches``):
     NotIn and DoesNotExist hold if the key is missing, and what cannot be read holds never."""
     found = labels.get(expression.key)
@@ -63,7 +63,7 @@ def holds(expression: Expression, labels: Mapping[str, str]) -> bool:
     return False
 
 
-def names(expression: Expression, node: str) -> bool:
+def names(expression: LabelRequirement, node: str) -> bool:
     """Return whether a node of this name satisfies a ``matchFields``, which knows one field
     (k8s.io/component-helpers scheduling/corev1/nodeaffinity ``nodeSelectorRequirementsAsFieldSelector``)."""
     if expression.key != "metadata.name" or len(expression.values) != 1:

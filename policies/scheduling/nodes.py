@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kube.taints import Taint
 from policies.facts.places import passes, taints_of
-from policies.scheduling.amounts import PODS, Amounts, Port, amounts
+from policies.scheduling.amounts import PODS, Amounts, HostPort, amounts
 from policies.scheduling.wants import wants
 from policies.values.untyped import map_at, maps_in, text_of
 
@@ -31,7 +31,7 @@ class Occupant(NamedTuple):
 
     node: str
     requests: Amounts
-    ports: tuple[Port, ...] = ()
+    ports: tuple[HostPort, ...] = ()
 
 
 def occupant(pod: Mapping[str, Any]) -> Occupant | None:
@@ -61,7 +61,7 @@ class Node:
     """Of extended resources, those that are there but are not healthy, too."""
     used: Amounts | None
     """The requests of the pods that are bound to it; None if they are not known."""
-    ports: tuple[Port, ...] = ()
+    ports: tuple[HostPort, ...] = ()
     """Those that such pods take."""
 
     def free(self, resource: str) -> int | None:
@@ -105,9 +105,9 @@ def nodes(objects: Iterable[Mapping[str, Any]], occupants: Iterable[Occupant] | 
             yield replace(one, used=None if occupants is None else used.get(one.name, {}), ports=tuple(ports.get(one.name, ())))
 
 
-def _taken(occupants: Iterable[Occupant]) -> tuple[dict[str, Counter[str]], dict[str, list[Port]]]:
+def _taken(occupants: Iterable[Occupant]) -> tuple[dict[str, Counter[str]], dict[str, list[HostPort]]]:
     used: dict[str, Counter[str]] = {}
-    ports: dict[str, list[Port]] = {}
+    ports: dict[str, list[HostPort]] = {}
     for one in occupants:
         taken = used.setdefault(one.node, Counter())
         taken.update(one.requests)

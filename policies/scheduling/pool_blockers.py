@@ -16,7 +16,7 @@ from policies.scheduling.blockers import Blocker, untolerated
 from policies.scheduling.nodes import HOSTNAME
 from policies.scheduling.pools import Pool, selected
 from policies.scheduling.requirement import ALIASES, Requirement, requirement
-from policies.scheduling.wants import TERMS, Expression, Wants
+from policies.scheduling.wants import TERMS, LabelRequirement, Wants
 
 _SLICES = ("mig", "shared")
 """Kinds of resource that no machine of Karpenter's clouds has when it is bought (``Platform.makes_slices``)."""
@@ -59,7 +59,7 @@ def _best_term(pod: Wants, pool: Pool) -> list[Blocker]:
     return min(failing, key=len, default=[Blocker("label", path=TERMS)])
 
 
-def _incompatible(expressions: Iterable[Expression], pool: Pool) -> Iterator[Blocker]:
+def _incompatible(expressions: Iterable[LabelRequirement], pool: Pool) -> Iterator[Blocker]:
     """Yield the expressions that the requirements of the NodePool contradict, or whose label no machine of it has
     (``Requirements.Compatible``)."""
     asked: dict[str, Requirement] = {}
@@ -127,7 +127,7 @@ def _selected(pod: Wants, table: Table, rows: int, found: list[Blocker], blocked
     return together or rows
 
 
-def _narrowed(expressions: Iterable[Expression], table: Table, rows: int, found: list[Blocker], blocked: Iterable[object]) -> int:
+def _narrowed(expressions: Iterable[LabelRequirement], table: Table, rows: int, found: list[Blocker], blocked: Iterable[object]) -> int:
     known = {*table.platform.labels, *table.platform.capacity_keys}
     for one in expressions:
         key = ALIASES.get(one.key, one.key)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from policies.pods.view import DEFAULT_SCHEDULER
-from policies.scheduling.amounts import Amounts, Port, host_ports, requests
+from policies.scheduling.amounts import Amounts, HostPort, host_ports, requests
 from policies.values.untyped import map_at, maps_in, text_of
 from policies.verdict import Path
 
@@ -20,7 +20,7 @@ SELECTOR: Path = ("spec", "nodeSelector")
 TERMS: Path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 
 
-class Expression(NamedTuple):
+class LabelRequirement(NamedTuple):
     """One condition on a label of the node, or on its name."""
 
     key: str
@@ -30,11 +30,11 @@ class Expression(NamedTuple):
     """Where it stands in the pod."""
 
 
-class Term(NamedTuple):
+class AffinityTerm(NamedTuple):
     """One of the required terms of node affinity, of which any is enough."""
 
-    labels: tuple[Expression, ...]
-    names: tuple[Expression, ...]
+    labels: tuple[LabelRequirement, ...]
+    names: tuple[LabelRequirement, ...]
     """``matchFields``"""
 
     @property
@@ -54,12 +54,12 @@ class Wants:
     unreadable: frozenset[str] = frozenset()
     """Resources with an amount that is no quantity: they are not judged."""
     tolerations: tuple[Mapping[Any, Any], ...] = ()
-    selector: tuple[Expression, ...] = ()
-    terms: tuple[Term, ...] | None = None
+    selector: tuple[LabelRequirement, ...] = ()
+    terms: tuple[AffinityTerm, ...] | None = None
     """None without required node affinity."""
     node: str = ""
     """``spec.nodeName``"""
-    ports: tuple[Port, ...] = ()
+    ports: tuple[HostPort, ...] = ()
     scheduler: str = DEFAULT_SCHEDULER
     unjudged: tuple[str, ...] = ()
     """What kube-scheduler judges as well and this package does not: ``podAffinity``, ``volumes`` ..."""
@@ -83,13 +83,13 @@ def wants(pod: Mapping[str, Any]) -> Wants:
     )
 
 
-def _selector(spec: Mapping[Any, Any]) -> Iterator[Expression]:
+def _selector(spec: Mapping[Any, Any]) -> Iterator[LabelRequirement]:
     for key, value in map_at(spec, "nodeSelector").items():
         if isinstance(key, str):
-            yield Expression(key, "In", (text_of(value),), (*SELECTOR, key))
+            yield LabelRequirement(key, "In", (text_of(value),), (*SELECTOR, key))
 
 
-def _terms(spec: Mapping[Any, Any]) -> tuple[Term, ...] | None:
+def _terms(spec: Mapping[Any, Any]) -> tuple[AffinityTerm, ...] | None:
     required = map_at(spec, "affinity", "nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")
     if not isinstance(required, Mapping):
         return None
@@ -97,17 +97,17 @@ def _terms(spec: Mapping[Any, Any]) -> tuple[Term, ...] | None:
     return tuple(_term(item, (*TERMS, i)) for i, item in enumerate(found if isinstance(found, list) else ()) if isinstance(item, Mapping))
 
 
-def _term(item: Mapping[Any, Any], path: Path) -> Term:
-    return Term(tuple(_expressions(item, "matchExpressions", path)), tuple(_expressions(item, "matchFields", path)))
+def _term(item: Mapping[Any, Any], path: Path) -> AffinityTerm:
+    return AffinityTerm(tuple(_expressions(item, "matchExpressions", path)), tuple(_expressions(item, "matchFields", path)))
 
 
-def _expressions(item: Mapping[Any, Any], field_: str, path: Path) -> Iterator[Expression]:
+def _expressions(item: Mapping[Any, Any], field_: str, path: Path) -> Iterator[LabelRequirement]:
     found = item.get(field_)
     for i, one in enumerate(found if isinstance(found, list) else ()):
         if isinstance(one, Mapping):
             values = one.get("values")
             texts = tuple(map(text_of, values)) if isinstance(values, list) else ()
-            yield Expression(text_of(one.get("key")), text_of(one.get("operator")), texts, (*path, field_, i))
+            yield LabelRequirement(text_of(one.get("key")), text_of(one.get("operator")), texts, (*path, field_, i))
 
 
 _LOCAL = frozenset(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from policies.offers.constraints import Compiled
 from policies.pods.queue_systems import ANY, SYSTEMS, System, admitted
-from policies.policy import Queue, Queues
-from policies.settings.running import Named, by_scope, named
+from policies.policy import QueueName, Queues
+from policies.settings.running import NamedValue, by_scope, named
 
 Admitted = tuple[tuple[System, str], ...]
 """Systems with a queue of each, or ``*``, in the order of ``SYSTEMS``, then by name."""
@@ -37,7 +37,7 @@ class Required:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedQueues:
-    default: Named[Queue] | None
+    default: NamedValue[QueueName] | None
     required: Required | None
 
 

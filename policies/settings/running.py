@@ -17,14 +17,14 @@ from policies.offers.constraints import Compiled
 from policies.pods.permissions import Actor
 from policies.pods.view import DEADLINE, Pod
 from policies.policy import Default
-from policies.settings.limits import Limit, least, most
+from policies.settings.limits import TightestLimit, least, most
 from policies.verdict import Remark
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Named(Generic[T]):
+class NamedValue(Generic[T]):
     """The name that the policies of the first scope that speaks give to a field."""
 
     value: T | None
@@ -41,16 +41,16 @@ class Named(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    longest: Limit | None
+    longest: TightestLimit | None
     """``require.maxRuntime``, the shortest, in seconds."""
-    max_runtime: Limit | None
+    max_runtime: TightestLimit | None
     """``default.maxRuntime`` of the first scope that gives one, the longest in it, in seconds."""
-    shared_memory: Limit | None
+    shared_memory: TightestLimit | None
     """``default.sharedMemory``, the largest, in bytes."""
-    runtime_class: Named[str] | None
-    priority_class: Named[str] | None
-    scheduler: Named[str] | None
-    topology: Named[str] | None
+    runtime_class: NamedValue[str] | None
+    priority_class: NamedValue[str] | None
+    scheduler: NamedValue[str] | None
+    topology: NamedValue[str] | None
     network: tuple[str, ...]
     """The policies that ask for network devices."""
     priority_classes: frozenset[str]
@@ -93,13 +93,13 @@ def first_given(scopes: Iterable[Sequence[Compiled]], value: Callable[[Default],
     return []
 
 
-def named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], T | None]) -> Named[T] | None:
+def named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], T | None]) -> NamedValue[T] | None:
     """Return what the policies of the first of these scopes that gives any give; None: none does."""
     given = first_given(scopes, name)
     if not given:
         return None
     values = {value for _, value in given}
-    return Named(values.pop() if len(values) == 1 else None, tuple(c.policy.id for c, _ in given))
+    return NamedValue(values.pop() if len(values) == 1 else None, tuple(c.policy.id for c, _ in given))
 
 
 def seconds_of(pod: Pod) -> int | None:
@@ -108,7 +108,7 @@ def seconds_of(pod: Pod) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def deadline(running: Running, expected: Fraction | None, actor: Actor) -> Limit | None:
+def deadline(running: Running, expected: Fraction | None, actor: Actor) -> TightestLimit | None:
     """Return the ``activeDeadlineSeconds`` that a pod without one gets, in seconds; None: it stays without.
 
     ``expected``: how long its author expects it to run, in seconds. A default that is shorter does not act; what is

@@ -49,7 +49,7 @@ class Recompiled:
 
 
 @dataclass(slots=True)
-class _Base:
+class _CompilerBase:
     """The compiler and the settings on which its tables rest."""
 
     compiler: Compiler
@@ -79,7 +79,7 @@ class Compilation:
         self._families: Counter[str] = Counter()
         self._readers = Readers(catalog)
         self._prices = prices(catalog)
-        self._base: _Base | None = None
+        self._base: _CompilerBase | None = None
 
     def copied(self) -> Compilation:
         """Return a copy whose ``change`` leaves this one as it is. (A copy that changes no policy may share all maps.)"""
@@ -165,7 +165,7 @@ class Compilation:
         if old is not None and (old.platforms, old.mig_strategy, old.families, old.slicing, old.unmaintained) == wanted:
             return False
         compiler = Compiler(self._catalog, tables_of(self._catalog, *wanted))
-        self._base = _Base(compiler, platforms, mig_strategy, families, DeviceCosts(self._prices), slicing, unmaintained)
+        self._base = _CompilerBase(compiler, platforms, mig_strategy, families, DeviceCosts(self._prices), slicing, unmaintained)
         return True
 
     def _slicing(self) -> tuple[NodeTemplate, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from catalog import Catalog
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.platform_detection import Detector, Seen
+from policies.facts.platform_detection import DetectedPlatform, Detector
 from policies.state.objects import Key
 
 
@@ -18,8 +18,8 @@ class DetectedPlatforms:
 
     def __init__(self, catalog: Catalog) -> None:
         self._detector = Detector(catalog)
-        self._of: dict[Key, Seen] = {}
-        self._counts: Counter[Seen] = Counter()
+        self._of: dict[Key, DetectedPlatform] = {}
+        self._counts: Counter[DetectedPlatform] = Counter()
         self._certain: tuple[str, ...] = ()
         self._strategy: str | None = None
         self._before: tuple[tuple[str, ...], str | None] = (), None

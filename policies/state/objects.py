@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from catalog import Catalog
-from catalog.names import Names
+from catalog.names import CatalogNames
 from policies.objects.field_types import Kind
 from policies.objects.parse import Understood, understand
 from policies.policy import API_VERSION, NodeTemplate, Policy
@@ -22,7 +22,7 @@ Change = Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ObjectEntry:
     """One object: the stored form, and the form in force."""
 
     kind: Kind
@@ -56,9 +56,9 @@ class ObjectReader:
     """Parses objects. No content of an object makes it raise."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._names = Names(catalog)
+        self._names = CatalogNames(catalog)
 
-    def entry(self, key: Key, value: Mapping[str, Any], before: Entry | None) -> Entry:
+    def entry(self, key: Key, value: Mapping[str, Any], before: ObjectEntry | None) -> ObjectEntry:
         """Return the entry for the current object. ``before``: the previous entry, None for a new object."""
         kind, namespace, name = key
         metadata, status = as_map(value.get("metadata")), as_map(value.get("status"))
@@ -74,7 +74,7 @@ class ObjectReader:
         if acting is None:
             acting, last_good = self._last_good(key, uid, status, before)
             stale = acting is not None
-        return Entry(
+        return ObjectEntry(
             kind=cast(Kind, kind),
             namespace=namespace,
             name=name,
@@ -98,7 +98,7 @@ class ObjectReader:
         return understand(own, cast(Kind, kind), self._names)
 
     def _last_good(
-        self, key: Key, uid: str, status: Mapping[str, Any], before: Entry | None
+        self, key: Key, uid: str, status: Mapping[str, Any], before: ObjectEntry | None
     ) -> tuple[Acting | None, Mapping[str, Any] | None]:
         """Return what is in force instead of a form with errors: the form in force until now, or ``lastGood``
         of the status if that is newer. A form that was in force on another replica, and that arrived here in
@@ -120,7 +120,7 @@ def _whole(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _has_new_last_good(before: Entry, status: Mapping[str, Any]) -> bool:
+def _has_new_last_good(before: ObjectEntry, status: Mapping[str, Any]) -> bool:
     """Return whether the status of an object with errors has a new ``lastGood``, from which replicas that
     never saw that form learn it."""
     return bool(before.understood.errors) and "lastGood" in status and before.status.get("lastGood") != status["lastGood"]

@@ -11,7 +11,7 @@ from typing import Any
 from catalog import Catalog, Resource
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.places import Places
+from policies.facts.places import KnownPlaces
 from policies.facts.served_resources import Served
 from policies.lru import LruCache
 from policies.modes.advertised import NOT_KNOWN, Advertised
@@ -42,7 +42,7 @@ def no_merged() -> LruCache[Any]:
     return LruCache(_MOST_MERGED)
 
 
-class Scope:
+class NamespaceScope:
     """The policies of a namespace as a part of keys: hashed once, equal if they are the very same compiled policies."""
 
     __slots__ = ("_hash", "_policies")
@@ -55,7 +55,7 @@ class Scope:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scope) and self._policies == other._policies
+        return isinstance(other, NamespaceScope) and self._policies == other._policies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
@@ -96,7 +96,7 @@ class Snapshot:
     """True if a policy of the cluster selects namespaces by labels besides their name"""
     lookalikes: Lookalikes
     costs: DeviceCosts
-    known_places: Places | None = None
+    known_places: KnownPlaces | None = None
     """what nodes and NodePools offer; None if there may be others than are known"""
     merged: LruCache[Any] = field(default_factory=no_merged)
     """merged policies (``policies.planning.requirements``), keyed by the policies themselves: the next
@@ -220,7 +220,7 @@ class Snapshot:
         own = self.own.get(namespace, ())
         policies = (*selected, *own)
         reads = self.reads.wider([c.policy for c in own]) if own else self.reads
-        return Facts(namespace, labels, policies, Scope(policies), self, reads)
+        return Facts(namespace, labels, policies, NamespaceScope(policies), self, reads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class Facts:
     labels: Mapping[str, str]
     policies: tuple[Compiled, ...]
     """the cluster's, then the namespace's own, each sorted by id"""
-    scope: Scope
+    scope: NamespaceScope
     """equal for namespaces with the same policies, for whose pods the decisions are the same"""
     snapshot: Snapshot
     reads: Reads

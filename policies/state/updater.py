@@ -16,7 +16,7 @@ from typing import Any
 from catalog import Catalog
 from policies.facts import cluster_facts, platform_detection
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.places import Places
+from policies.facts.places import KnownPlaces
 from policies.facts.places import known as places_known
 from policies.modes.following import Following
 from policies.objects import definition
@@ -25,7 +25,7 @@ from policies.policy import PolicySet
 from policies.state.compilation import Compilation
 from policies.state.detected_platforms import DetectedPlatforms
 from policies.state.lookalikes import Lookalikes
-from policies.state.objects import Acting, Change, Entry, Key, ObjectReader, as_map
+from policies.state.objects import Acting, Change, Key, ObjectEntry, ObjectReader, as_map
 from policies.state.served_tables import ServedTables
 from policies.state.snapshot import Snapshot, by_labels, no_merged
 from policies.state.vocabulary import vocabulary
@@ -59,7 +59,7 @@ class Update:
     """The result of one batch of changes."""
 
     snapshot: Snapshot
-    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    entries: Mapping[Key, ObjectEntry] = field(default_factory=dict)
     """our objects in the cluster; none where policies are files"""
     changed: bool = True
     """True if anything that decisions depend on has changed; else the snapshot is the previous one"""
@@ -71,7 +71,7 @@ class Update:
     """ids of policies and templates newly in force; changed ones are in ``modified``, those that are gone in ``removed``"""
     modified: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    denied: tuple[Entry, ...] = ()
+    denied: tuple[ObjectEntry, ...] = ()
     """objects whose newest form is invalid and was not reported by an earlier batch"""
 
 
@@ -83,7 +83,7 @@ class Updater:
         self.options = options
         self._reader = ObjectReader(catalog)
         self._lookalikes = Lookalikes(catalog)
-        self._entries: dict[Key, Entry] = {}
+        self._entries: dict[Key, ObjectEntry] = {}
         self._facts = ClusterFacts()
         self._node_keys = platform_detection.node_keys(catalog)
         self._detected = DetectedPlatforms(catalog)
@@ -140,7 +140,7 @@ class Updater:
             )
         )
 
-    def _store(self, changes: Mapping[Key, Change], entries: dict[Key, Entry]) -> Iterator[Entry]:
+    def _store(self, changes: Mapping[Key, Change], entries: dict[Key, ObjectEntry]) -> Iterator[ObjectEntry]:
         """Store the objects in ``entries`` and yield those whose newest form has errors that the form before did not have."""
         for key, value in changes.items():
             before = entries.get(key)
@@ -151,7 +151,7 @@ class Updater:
             if now.understood.errors and (before is None or before.understood.errors != now.understood.errors):
                 yield now
 
-    def _read(self, key: Key, value: Mapping[str, Any]) -> tuple[cluster_facts.Entry, ...]:
+    def _read(self, key: Key, value: Mapping[str, Any]) -> tuple[cluster_facts.FactEntry, ...]:
         """Return the facts of one object, with name and namespace from the API server's key."""
         kind, namespace, name = key
         metadata = {**as_map(value.get("metadata")), "name": name, "namespace": namespace}
@@ -212,7 +212,7 @@ class Updater:
             removed=recompiled.removed,
         )
 
-    def _places(self, facts: ClusterFacts, before: Snapshot | None) -> Places | None:
+    def _places(self, facts: ClusterFacts, before: Snapshot | None) -> KnownPlaces | None:
         """Return what nodes and NodePools offer; the same object while that is the same. To look takes milliseconds for 10,000 nodes."""
         if before is not None and facts.places is before.cluster.places and facts.pool_specs is before.cluster.pool_specs:
             return before.known_places

@@ -12,7 +12,7 @@ from typing import Any
 
 from policies.workloads.controllers import Raw
 from policies.workloads.described import Described
-from policies.workloads.parts import Part, Parts
+from policies.workloads.parts import Parts, PodPart
 from policies.workloads.strategic_merge import merged
 
 _GROUPS = ("containers", "initContainers")
@@ -74,5 +74,5 @@ def _moved(over: Described, spec: Raw) -> Parts:
             out.append(replace(part, pod=("spec", group, place, *rest)))
         else:
             own = None if part.own is None else (*part.own, "resources")
-            out.append(Part(("spec", group, place, "resources"), (*part.at, "resources"), own))
+            out.append(PodPart(("spec", group, place, "resources"), (*part.at, "resources"), own))
     return tuple(out)

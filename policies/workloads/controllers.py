@@ -28,7 +28,7 @@ _MINUTES = "29000000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class PodMaker:
     """How a controller makes pods.
 
     ``{name}`` is the workload's name, ``{owner}`` the owner's name, ``{uid}`` the owner's uid.
@@ -59,12 +59,12 @@ _JOB_LABELS = {
 }
 _REPLICA_SET = _service_account("replicaset-controller")
 _JOB = _service_account("job-controller")
-CONTROLLERS: Mapping[tuple[str, str], Made] = {
-    ("apps", "Deployment"): Made(
+CONTROLLERS: Mapping[tuple[str, str], PodMaker] = {
+    ("apps", "Deployment"): PodMaker(
         owner=("apps/v1", "ReplicaSet"), owner_name="{name}-" + _HASH, labels={"pod-template-hash": _HASH}, user=_REPLICA_SET
     ),
-    ("apps", "ReplicaSet"): Made(owner=("apps/v1", "ReplicaSet"), user=_REPLICA_SET),
-    ("apps", "StatefulSet"): Made(
+    ("apps", "ReplicaSet"): PodMaker(owner=("apps/v1", "ReplicaSet"), user=_REPLICA_SET),
+    ("apps", "StatefulSet"): PodMaker(
         owner=("apps/v1", "StatefulSet"),
         labels={
             "apps.kubernetes.io/pod-index": "0",
@@ -73,15 +73,15 @@ CONTROLLERS: Mapping[tuple[str, str], Made] = {
         },
         user=_service_account("statefulset-controller"),
     ),
-    ("apps", "DaemonSet"): Made(
+    ("apps", "DaemonSet"): PodMaker(
         owner=("apps/v1", "DaemonSet"),
         labels={"controller-revision-hash": _HASH, "pod-template-generation": "1"},
         user=_service_account("daemon-set-controller"),
         pinned=True,
     ),
-    ("batch", "Job"): Made(owner=("batch/v1", "Job"), labels=_JOB_LABELS, user=_JOB),
-    ("batch", "CronJob"): Made(owner=("batch/v1", "Job"), owner_name="{name}-" + _MINUTES, labels=_JOB_LABELS, user=_JOB),
-    ("", "ReplicationController"): Made(owner=("v1", "ReplicationController"), user=_service_account("replication-controller")),
+    ("batch", "Job"): PodMaker(owner=("batch/v1", "Job"), labels=_JOB_LABELS, user=_JOB),
+    ("batch", "CronJob"): PodMaker(owner=("batch/v1", "Job"), owner_name="{name}-" + _MINUTES, labels=_JOB_LABELS, user=_JOB),
+    ("", "ReplicationController"): PodMaker(owner=("v1", "ReplicationController"), user=_service_account("replication-controller")),
 }
 
 
@@ -96,7 +96,7 @@ def group_of(api_version: str) -> str:
     return RETIRED.get(group, group)
 
 
-def made_by(api_version: str, kind: str, workload: Workload) -> Made:
+def made_by(api_version: str, kind: str, workload: Workload) -> PodMaker:
     """Return how the pods of a manifest are made: by Kubernetes itself, or as the catalog describes its
     operator."""
     group = group_of(api_version)
@@ -109,7 +109,7 @@ def made_by(api_version: str, kind: str, workload: Workload) -> Made:
         key, _, value = label.partition("=")
         labels[key] = value or "{name}"
     version = api_version if owner_group == group else f"{owner_group}/v1"
-    return Made(
+    return PodMaker(
         owner=built_in.owner if built_in else (version, owner_kind),
         labels=labels,
         user=built_in.user if built_in else "",
@@ -124,7 +124,7 @@ def _owner(own: tuple[str, str], workload: Workload) -> tuple[str, str]:
     return workload.through or next(iter(workload.owners), own)
 
 
-def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: Made) -> Raw:
+def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: PodMaker) -> Raw:
     """Return the pod that is made from ``template``, with the defaults of the API server."""
     metadata = template.get("metadata") or {}
     owner = made.owner_name.format(name=name)

@@ -1,7 +1,7 @@
 """Build pod templates for manifests that have none, from the fields in which such a manifest describes its
 pods.
 
-Which fields these are is catalog data (``catalog.workload``, ``Place``). The result is a template,
+Which fields these are is catalog data (``catalog.workload``, ``DescribedPods``). The result is a template,
 and the place of each part of it in the manifest.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from catalog.workload import FIELDS, Devices, Patch, Place, joined
+from catalog.workload import FIELDS, DescribedPods, DeviceFields, TemplatePatch, joined
 from policies.document import Document, InputError, kind_of
 from policies.patch.json_tree import set_at
 from policies.verdict import Path
 from policies.workloads.controllers import Raw
-from policies.workloads.parts import Part, Parts
+from policies.workloads.parts import Parts, PodPart
 from policies.workloads.parts import at as place_of
 from policies.workloads.pod_schema import list_at, map_at
 from policies.workloads.strategic_merge import leaves, merged
@@ -46,7 +46,7 @@ class Described:
         return bool(spec.get("containers") or spec.get("initContainers"))
 
 
-def described(document: Document, number: int, place: Place, texts: Texts | None = None) -> Iterator[Described]:
+def described(document: Document, number: int, place: DescribedPods, texts: Texts | None = None) -> Iterator[Described]:
     """Yield the pods described at each spot of a place.
 
     Raises InputError if a path leads through what is no map or list.
@@ -54,22 +54,22 @@ def described(document: Document, number: int, place: Place, texts: Texts | None
     for text in place.at:
         for at, value in expand(document, document.value, steps(joined(place.root, text)), ()):
             map_at(document, value, at, null=False)
-            yield _Reader(document, place, at, value, texts).read(number)
+            yield _SpotReader(document, place, at, value, texts).read(number)
 
 
 @dataclass(slots=True)
-class _Reader:
+class _SpotReader:
     """Reads one spot."""
 
     document: Document
-    place: Place
+    place: DescribedPods
     at: Path
     value: Any
     """The value at ``at``."""
     texts: Texts | None
     metadata: Raw = field(default_factory=dict)
     spec: Raw = field(default_factory=dict)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[PodPart] = field(default_factory=list)
     unread: list[InputError] = field(default_factory=list)
 
     def read(self, number: int) -> Described:
@@ -119,7 +119,7 @@ class _Reader:
     # --- parts of the pod ---
 
     def _put(self, pod: Path, at: Path, own: Path | None, value: Any) -> None:
-        self.parts.append(Part(pod, at, own))
+        self.parts.append(PodPart(pod, at, own))
         if value is not None:
             top, *rest = pod
             tree = self.metadata if top == "metadata" else self.spec
@@ -130,7 +130,7 @@ class _Reader:
         if not paths:
             return
         own = self._way(paths[0])
-        self.parts.append(Part(("metadata", name), own, own))
+        self.parts.append(PodPart(("metadata", name), own, own))
         everything: dict[str, Any] = {}
         for path in paths:
             for at, value in self._found(path):
@@ -138,7 +138,7 @@ class _Reader:
                     if key not in everything:
                         everything[key] = text
                         if at != own:
-                            self.parts.append(Part(("metadata", name, key), (*at, key), None))
+                            self.parts.append(PodPart(("metadata", name, key), (*at, key), None))
         if everything:
             self.metadata[name] = everything
 
@@ -179,7 +179,7 @@ class _Reader:
             number = self._container(name)
             self._put(("spec", "containers", number, "resources"), at, at, value)
 
-    def _devices(self, one: Devices) -> None:
+    def _devices(self, one: DeviceFields) -> None:
         found: list[tuple[str, Path, Any]] = []
         named: dict[str, Path] = {}
         for at, value in self._found(one.amounts) if one.amounts else ():
@@ -199,7 +199,7 @@ class _Reader:
             pod: Path = ("spec", "containers", number, "resources", one.side, word)
             self._put(pod, at, None, amount)
             if word in named:
-                self.parts.append(Part(pod, named[word], None))
+                self.parts.append(PodPart(pod, named[word], None))
 
     def _expect_amounts(self, number: int, side: str) -> None:
         """Raise InputError if the container's resources are something else than amounts."""
@@ -218,7 +218,7 @@ class _Reader:
 
     # --- patches ---
 
-    def _patched(self, template: Raw, patch: Patch) -> Raw:
+    def _patched(self, template: Raw, patch: TemplatePatch) -> Raw:
         for around, value in self._found(patch.at):
             names = [name for _, name in expand(self.document, value, steps(patch.of), around)] if patch.of else []
             if names and patch.only not in names:
@@ -236,7 +236,7 @@ class _Reader:
         except ValueError as error:
             self.unread.append(self.document.error(at, str(error)))
             return spec
-        self.parts += [Part(("spec", *way), at, None, within=isinstance(words, str)) for way in leaves(out, over)]
+        self.parts += [PodPart(("spec", *way), at, None, within=isinstance(words, str)) for way in leaves(out, over)]
         return out
 
 

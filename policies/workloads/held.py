@@ -35,7 +35,7 @@ _MOST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldAccelerator:
     """One accelerator in a manifest."""
 
     path: Path
@@ -51,10 +51,10 @@ class Held:
         return self.how != "holds"
 
 
-def held(value: Mapping[str, Any], snapshot: Snapshot) -> tuple[Held, ...]:
+def held(value: Mapping[str, Any], snapshot: Snapshot) -> tuple[HeldAccelerator, ...]:
     """Return what one object holds, in its order. Its status is written by others, so it is left out."""
-    found: list[Held] = []
-    for one in _Search(snapshot).object(value):
+    found: list[HeldAccelerator] = []
+    for one in _HeldSearch(snapshot).object(value):
         found.append(one)
         if len(found) >= _MOST:
             break
@@ -62,17 +62,17 @@ def held(value: Mapping[str, Any], snapshot: Snapshot) -> tuple[Held, ...]:
 
 
 @dataclass(slots=True)
-class _Search:
+class _HeldSearch:
     snapshot: Snapshot
 
-    def object(self, value: Mapping[str, Any]) -> Iterator[Held]:
+    def object(self, value: Mapping[str, Any]) -> Iterator[HeldAccelerator]:
         for key, inner in value.items():
             if key == "metadata":
                 yield from _fractions(inner, (key,))
             elif key != "status":
                 yield from self._walk(inner, (key,))
 
-    def _walk(self, top: Any, start: Path) -> Iterator[Held]:
+    def _walk(self, top: Any, start: Path) -> Iterator[HeldAccelerator]:
         """Search depth first, in the order of the manifest.
 
         This does not recurse: what an operator's schema lets pass may be nested deeper than Python calls.
@@ -88,21 +88,21 @@ class _Search:
             elif isinstance(value, list):
                 todo += [(inner, (*path, number)) for number, inner in reversed(list(enumerate(value)))]
 
-    def _in_map(self, value: dict[Any, Any], path: Path) -> Iterator[Held]:
+    def _in_map(self, value: dict[Any, Any], path: Path) -> Iterator[HeldAccelerator]:
         for key, inner in value.items():
             if key == "metadata" and path:
                 yield from _fractions(inner, (*path, key))
             elif key == "annotations":
                 yield from _fractions({"annotations": inner}, path)
             elif key == "resourceClaims" and isinstance(inner, list) and inner:
-                yield Held((*path, key), "a resource claim")
+                yield HeldAccelerator((*path, key), "a resource claim")
             elif key == "deviceClassName" and isinstance(inner, str) and inner and self.snapshot.counts(inner):
-                yield Held((*path, key), f"devices of the class {inner}")
+                yield HeldAccelerator((*path, key), f"devices of the class {inner}")
             elif isinstance(key, str) and _is_amount(inner):
                 yield from self._named(key, (*path, key), str(path[-1]) if path else "")
         yield from self._beside_a_number(value, path)
 
-    def _named(self, name: str, path: Path, around: str) -> Iterator[Held]:
+    def _named(self, name: str, path: Path, around: str) -> Iterator[HeldAccelerator]:
         """Yield a resource's name that is the key of an amount. In a quota, a prefix tells what is
         counted."""
         if around == "hard":
@@ -110,32 +110,32 @@ class _Search:
         resource = self.snapshot.resource(name) if "/" in name else None
         if resource is None:
             if name in self.snapshot.catalog.misspellings:
-                yield Held(path, name)
+                yield HeldAccelerator(path, name)
         elif resource.vendor or resource.kind == "dra":
-            yield Held(path, name)
+            yield HeldAccelerator(path, name)
         elif _AMOUNTS.search(around):
-            yield Held(path, name, known=False)
+            yield HeldAccelerator(path, name, known=False)
 
-    def _beside_a_number(self, value: dict[str, Any], path: Path) -> Iterator[Held]:
+    def _beside_a_number(self, value: dict[str, Any], path: Path) -> Iterator[HeldAccelerator]:
         """Yield a listed name that is the text of one field, if another field has an amount."""
         numbers = [key for key, inner in value.items() if _is_amount(inner) and str(inner).strip()[:1].isdigit()]
         for key, inner in value.items() if numbers else ():
             if isinstance(inner, str) and key not in ("key", "topologyKey") and self.snapshot.catalog.resource(inner) is not None:
-                yield Held((*path, key), inner)
+                yield HeldAccelerator((*path, key), inner)
 
-    def _in_text(self, text: str, path: Path) -> Iterator[Held]:
+    def _in_text(self, text: str, path: Path) -> Iterator[HeldAccelerator]:
         if "/" not in text or ":" not in text:
             return
         names = dict.fromkeys(name for name in _KEY.findall(text) if self.snapshot.catalog.resource(name) is not None)
-        yield from (Held(path, name, how="holds in the text") for name in names)
+        yield from (HeldAccelerator(path, name, how="holds in the text") for name in names)
 
 
-def _fractions(metadata: Any, path: Path) -> Iterator[Held]:
+def _fractions(metadata: Any, path: Path) -> Iterator[HeldAccelerator]:
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     written = annotations if isinstance(annotations, dict) else {}
     for name in fraction_keys(written):
         if written[name] is not None:
-            yield Held((*path, "annotations", name), f"the annotation {name}")
+            yield HeldAccelerator((*path, "annotations", name), f"the annotation {name}")
 
 
 def _is_amount(value: object) -> bool:

@@ -17,7 +17,7 @@ from policies.verdict import Edit, Path, dotted
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PodPart:
     """One part of a pod."""
 
     pod: Path
@@ -30,12 +30,12 @@ class Part:
     """True if it is part of a text that is at ``at``."""
 
 
-Parts = tuple[Part, ...]
+Parts = tuple[PodPart, ...]
 
 
 def template(path: Path) -> Parts:
     """Return the parts of a pod template at ``path``."""
-    return (Part((), path, path),)
+    return (PodPart((), path, path),)
 
 
 def moved(parts: Parts, start: Path) -> Parts:
@@ -43,26 +43,26 @@ def moved(parts: Parts, start: Path) -> Parts:
     return tuple(replace(part, at=start + part.at, own=None if part.own is None else start + part.own) for part in parts)
 
 
-def in_pod(path: Path, parts: Iterable[Part]) -> tuple[Path, ...]:
+def in_pod(path: Path, parts: Iterable[PodPart]) -> tuple[Path, ...]:
     """Return the paths of the pod for ``path`` of the manifest: none, one, or as many as a patch has in
     one text."""
     return tuple(part.pod + path[len(part.at) :] for part in parts if path[: len(part.at)] == part.at)
 
 
-def at(path: Path, parts: Iterable[Part]) -> Path | None:
+def at(path: Path, parts: Iterable[PodPart]) -> Path | None:
     """Return the manifest's path for a path of the pod, or None if the manifest has no such field."""
     part = _narrowest(path, parts)
     return None if part is None else part.at + path[len(part.pod) :]
 
 
-def own(path: Path, parts: Iterable[Part]) -> Path | None:
+def own(path: Path, parts: Iterable[PodPart]) -> Path | None:
     """Return the manifest's path where an edit at a path of the pod belongs, or None if there is no such
     field."""
     part = _narrowest(path, parts)
     return None if part is None or part.own is None else part.own + path[len(part.pod) :]
 
 
-def _narrowest(path: Path, parts: Iterable[Part]) -> Part | None:
+def _narrowest(path: Path, parts: Iterable[PodPart]) -> PodPart | None:
     around = [part for part in parts if path[: len(part.pod)] == part.pod]
     return max(around, key=lambda part: len(part.pod), default=None)
 
@@ -97,7 +97,7 @@ def written(value: Any, before: Any, after: Any, parts: Parts) -> Any:
     return value
 
 
-def _fields(value: Any, part: Part, old: dict[str, Any], new: dict[str, Any], mapped: set[Path]) -> Any:
+def _fields(value: Any, part: PodPart, old: dict[str, Any], new: dict[str, Any], mapped: set[Path]) -> Any:
     """Write field by field: what was added to a part to make it a pod's (a container's name) is not the
     author's."""
     assert part.own is not None

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from catalog import Catalog, Workload
-from catalog.workload import Base, Place, joined
+from catalog.workload import BaseObject, DescribedPods, joined
 from policies.document import Document, InputError
 from policies.patch.json_tree import value_at
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.queue_systems import VOLCANO_JOB
 from policies.verdict import Path
 from policies.workloads import bases, parts, pod_schema
-from policies.workloads.controllers import CONTROLLERS, Made, Raw, group_of, made_by, pod_of
+from policies.workloads.controllers import CONTROLLERS, PodMaker, Raw, group_of, made_by, pod_of
 from policies.workloads.described import Described, Texts, described
 from policies.workloads.in_queue import in_kueue, in_volcano
 from policies.workloads.parts import Parts
@@ -126,7 +126,7 @@ def _laid(document: Document, owner: Owner, catalog: Catalog, around: Around) ->
 
 
 def _based(
-    document: Document, owner: Owner, place: Place, one: Described, catalog: Catalog, around: Around
+    document: Document, owner: Owner, place: DescribedPods, one: Described, catalog: Catalog, around: Around
 ) -> Iterator[tuple[Described, str]]:
     named = named_by(document, place.base, one.at) if place.base is not None else None
     if place.base is None or named is None:
@@ -147,7 +147,7 @@ def _based(
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedObject:
     """Another object that a workload names."""
 
     kinds: tuple[tuple[str, str], ...]
@@ -160,7 +160,7 @@ class Named:
         return f'{self.kinds[0][1]} "{self.name}"'
 
 
-def references(document: Document, owner: Owner) -> Iterator[Named]:
+def references(document: Document, owner: Owner) -> Iterator[NamedObject]:
     """Yield the other objects that the workload names, which have the template of its pods."""
     for base in owner.workload.refers:
         if named := named_by(document, base, ()):
@@ -172,12 +172,12 @@ def references(document: Document, owner: Owner) -> Iterator[Named]:
                     yield named
 
 
-def named_by(document: Document, base: Base, at: Path) -> Named | None:
+def named_by(document: Document, base: BaseObject, at: Path) -> NamedObject | None:
     """Return the object that the manifest names there, or None if it names none."""
     name, kind = (value_at(document.value, (*at, *steps(path))) if path else None for path in (base.name, base.kind))
     if not isinstance(name, str) or not name:
         return None
-    return Named(tuple(one for one in base.kinds if one[1] == kind) or base.kinds, name)
+    return NamedObject(tuple(one for one in base.kinds if one[1] == kind) or base.kinds, name)
 
 
 def _of(under: Document, catalog: Catalog, texts: Texts | None) -> Iterator[Described]:
@@ -200,7 +200,7 @@ def _check(document: Document, one: Described, catalog: Catalog) -> None:
         raise document.error(one.at if at is None else at, error.message) from None
 
 
-def _templated(one: Described, owner: Owner, made: Made, value: Raw, elsewhere: str) -> Templated:
+def _templated(one: Described, owner: Owner, made: PodMaker, value: Raw, elsewhere: str) -> Templated:
     pod = pod_of(one.template, name=owner.name, namespace=owner.namespace, made=made)
     if queue := _queue_of(value):
         pod = in_kueue(pod, owner.workload, queue)

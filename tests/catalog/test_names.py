@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.names import Names
+from catalog.names import CatalogNames
 from policies.state.lookalikes import Lookalikes
 from tests.support.cases import golden
 
@@ -87,5 +87,5 @@ def test_a_measure_of_a_part_is_no_device(name: str) -> None:
 )
 def test_a_taint_of_a_node_that_goes_away_is_never_tolerated(key: str) -> None:
     """A pod placed there would be taken away again."""
-    assert Names(CATALOG).never_tolerated(key)
-    assert not Names(CATALOG).never_tolerated("nvidia.com/gpu")
+    assert CatalogNames(CATALOG).never_tolerated(key)
+    assert not CatalogNames(CATALOG).never_tolerated("nvidia.com/gpu")

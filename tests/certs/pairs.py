@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from certs.authority import CertificateError
-from certs.following import Source
+from certs.following import CertificateSource
 from certs.serving import Serving
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey
@@ -155,14 +155,14 @@ def serial_of(connection: ssl.SSLObject | ssl.SSLSocket) -> int:
     return x509.load_der_x509_certificate(der).serial_number
 
 
-def first(source: Source, now: datetime = NOW) -> Serving:
+def first(source: CertificateSource, now: datetime = NOW) -> Serving:
     """The first refresh never says that nothing changed."""
     serving = source.refresh(now)
     assert serving is not None
     return serving
 
 
-def denied(source: Source, now: datetime = NOW) -> str:
+def denied(source: CertificateSource, now: datetime = NOW) -> str:
     """Two calls find the same trouble: the second says it."""
     with pytest.raises(CertificateError) as error:
         assert [source.refresh(now), source.refresh(now)] == []

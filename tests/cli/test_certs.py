@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs.rotation import NOTHING, Asked, Lives, Material, due
-from cli.certs import Found, shown, wrong
+from cli.certs import InstalledCertificates, shown, wrong
 from cli.main import main
 from cluster.certificates.registrations import KINDS, Configuration
 
@@ -24,9 +24,9 @@ def settled(material: Material, asked: Asked | None = None) -> Material:
     return material
 
 
-def found(material: Material, bundle: bytes, *damaged: str) -> Found:
+def found(material: Material, bundle: bytes, *damaged: str) -> InstalledCertificates:
     entry = {"name": "a", "clientConfig": {"caBundle": base64.b64encode(bundle).decode()}}
-    return Found(
+    return InstalledCertificates(
         material=material, damaged=damaged, configurations=[Configuration(kind=kind, value={"webhooks": [entry]}) for kind in KINDS]
     )
 
@@ -54,7 +54,7 @@ def test_a_check_tells_what_keeps_callers_away() -> None:
     ]
     later = list(wrong(found(material, material.bundle, "ca.key: a key in it is damaged"), NOW + timedelta(days=8)))
     assert later == ["ca.key: a key in it is damaged", "the serving certificate expired on 2026-11-30 01:30Z; no replica renewed it"]
-    nobody = Found(material=replace(material, leaf=None), damaged=(), configurations=[])
+    nobody = InstalledCertificates(material=replace(material, leaf=None), damaged=(), configurations=[])
     assert [sentence.replace(";", ",").partition(",")[0] for sentence in wrong(nobody, NOW)] == [
         "there is no serving certificate",
         "there is no webhook configuration zz-berth",

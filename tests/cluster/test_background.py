@@ -13,7 +13,7 @@ from cluster.background import TASK, background
 from cluster.client.errors import Reply
 from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.policy_counts import PolicyCounts
-from cluster.status.events import Events, Subject
+from cluster.status.events import Events, EventSubject
 from cluster.status.leader_election import Lease
 from tests.testcluster.calls import PATIENCE
 
@@ -94,7 +94,7 @@ def test_events_survive_any_exception() -> None:
     async def run() -> None:
         events = Events(Api(1), instance="berth-0", held=lambda: True, tell=tell)  # type: ignore[arg-type]
         for name in ("a", "b", "c"):
-            subject = Subject(key=("GPUPolicy", "default", name), uid="u", resource_version="7")
+            subject = EventSubject(key=("GPUPolicy", "default", name), uid="u", resource_version="7")
             events.changed(subject, {}, Condition("Accepted", "False", "Invalid", "x"))
         await reached(asyncio.create_task(events.run()), lambda: (events.sent, events.dropped) == (2, 1))
 

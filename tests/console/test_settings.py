@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from cli.main import parser
-from console.settings import Settings, settings
+from console.settings import ConsoleSettings, settings
 from webhook.settings import SettingsError
 
 
-def chosen(*words: str) -> Settings:
+def chosen(*words: str) -> ConsoleSettings:
     return settings(parser(["console"]).parse_args(["console", *words]))
 
 

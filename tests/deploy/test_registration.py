@@ -11,7 +11,7 @@ import yaml
 from cli.main import main
 from cluster.webhook_rules import ANNOTATION
 from registration.configurations import CLAIMS_CHOSEN, FIRST_NAME, NAMES_CHOSEN, Service, first, manifests
-from registration.entries import ALWAYS, CLAIMS, Chosen, Claims
+from registration.entries import ALWAYS, CLAIMS, Claims, InstallChoices
 from tests.deploy.rendering import Raw, rendered
 from tests.deploy.variants import VARIANTS
 from tests.support.generators.random_worlds import catalog
@@ -69,14 +69,20 @@ def test_by_default_it_is_what_berth_webhooks_prints() -> None:
 
 def test_claims_at_ignore_are_what_berth_webhooks_prints() -> None:
     """With the annotation by which a replica checks it."""
-    found, printed = configurations({"registration": {"claims": "Ignore"}}), manifests(catalog(), Service(), None, Chosen(claims="Ignore"))
+    found, printed = (
+        configurations({"registration": {"claims": "Ignore"}}),
+        manifests(catalog(), Service(), None, InstallChoices(claims="Ignore")),
+    )
     assert [in_effect(one)["webhooks"] for one in found] == [one["webhooks"] for one in printed]
     assert [in_effect(one)["metadata"]["annotations"] for one in found] == [one["metadata"]["annotations"] for one in printed]
 
 
 def test_without_claims_an_entry_stays_that_is_never_called() -> None:
     """Its name stays, for server-side apply can't remove it; all others are what `berth webhooks --claims Off` prints."""
-    found, printed = configurations({"registration": {"claims": "Off"}}), manifests(catalog(), Service(), None, Chosen(claims="Off"))
+    found, printed = (
+        configurations({"registration": {"claims": "Off"}}),
+        manifests(catalog(), Service(), None, InstallChoices(claims="Off")),
+    )
     wanted = entries(list(printed))
     assert {name: entry for name, entry in entries(found).items() if name in wanted} == wanted
     idle = [entry for name, entry in entries(found).items() if name not in wanted]
@@ -89,7 +95,7 @@ def test_without_claims_an_entry_stays_that_is_never_called() -> None:
 def test_with_queues_it_is_what_berth_webhooks_prints(claims: Claims) -> None:
     """Three configurations, the third of which is called before Kueue's; without claims those entries stay, and are never called."""
     found = configurations({"registration": {"queues": True, "claims": claims}})
-    chosen = Chosen(queues=True, claims=claims)
+    chosen = InstallChoices(queues=True, claims=claims)
     printed = [*manifests(catalog(), Service(), None, chosen), *filter(None, [first(catalog(), Service(), None, chosen)])]
     assert _by_name(found).keys() == _by_name(printed).keys() > {("MutatingWebhookConfiguration", FIRST_NAME)}
     for name, one in _by_name(printed).items():

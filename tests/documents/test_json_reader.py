@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from documents.json_reader import Twice, Unreadable, begins, is_deeper, value
+from documents.json_reader import DuplicateKey, NotJson, begins, is_deeper, value
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,13 @@ def test_a_key_that_is_given_twice() -> None:
     """At any depth; the same key in two maps is none."""
     assert value('{"a": {"b": 1}, "c": {"b": 1}}') == {"a": {"b": 1}, "c": {"b": 1}}
     for text in ('{"a": 1, "a": 1}', '[{"x": {"a": 1, "b": 2, "a": 3}}]'):
-        with pytest.raises(Twice):
+        with pytest.raises(DuplicateKey):
             value(text)
 
 
 def test_what_is_no_json_says_where() -> None:
     """With the line."""
-    with pytest.raises(Unreadable, match="is not JSON") as caught:
+    with pytest.raises(NotJson, match="is not JSON") as caught:
         value('{"a":\n1,}')
     assert caught.value.line == 2
 

@@ -17,7 +17,7 @@ import jsonpatch
 import pytest
 
 from policies.engine import evaluate
-from policies.facts.device_requests import Choice
+from policies.facts.device_requests import RequestChoice
 from policies.policy import Bounds, Match, Policy
 from policies.request import Request
 from policies.verdict import Verdict
@@ -330,8 +330,8 @@ def test_a_claim_that_grows_is_denied_as_before(most: int | None) -> None:
             assert held <= after, f"Random({seed}): {json.dumps(request.pod)} {dict(before)} {dict(after)} {world.policy_set.policies}"
 
 
-def _grown(requests: Sequence[Sequence[Choice]], most: int | None) -> tuple[tuple[Choice, ...], ...]:
-    def wider(choice: Choice) -> Choice:
+def _grown(requests: Sequence[Sequence[RequestChoice]], most: int | None) -> tuple[tuple[RequestChoice, ...], ...]:
+    def wider(choice: RequestChoice) -> RequestChoice:
         return choice._replace(most=None if most is None or choice.most is None else max(choice.most, most))
 
     return tuple(tuple(map(wider, choices)) for choices in requests)

@@ -28,7 +28,7 @@ from policies.policy import (
     Default,
     InNotIn,
     LongRuns,
-    Machine,
+    MachineFields,
     NodeTemplate,
     Policy,
     PolicySet,
@@ -118,16 +118,16 @@ def test_a_default_that_one_of_two_platforms_can_say() -> None:
         Policy(
             name="defaults",
             mode="Enforce",
-            default=Default(machine=Machine(instance_families=InNotIn(in_=("a2", "p5", "g5"))), capacity=("on-demand",)),
+            default=Default(machine=MachineFields(instance_families=InNotIn(in_=("a2", "p5", "g5"))), capacity=("on-demand",)),
             allow=Allow(node_templates=("pool",)),
         ),
         Policy(
             name="guardrails",
             mode="Enforce",
             require=Require(
-                machine=Machine(families=early), long_runs=LongRuns(over=3600, capacity=("spot", "reserved"), unknown_is_long=True)
+                machine=MachineFields(families=early), long_runs=LongRuns(over=3600, capacity=("spot", "reserved"), unknown_is_long=True)
             ),
-            default=Default(machine=Machine(gpu_memory=Bounds(min=40))),
+            default=Default(machine=MachineFields(gpu_memory=Bounds(min=40))),
         ),
     )
     world = World(

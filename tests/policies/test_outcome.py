@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.messages import phrase
-from policies.outcome import Outcome
+from policies.outcome import ObjectOutcome
 from policies.policy import Policy
 from policies.verdict import Edit, Remark, Violation
 
@@ -20,8 +20,8 @@ def denial(policy: str) -> Violation:
 
 def test_only_what_is_new_is_told() -> None:
     """What is written anyway is left out; what would not be written any more is told."""
-    now = Outcome(edits=(edit("same", 1), edit("changed", 1), edit("lost", 1)))
-    then = Outcome(edits=(edit("same", 1), edit("changed", 2), edit("new", 1)), patch=PATCH)
+    now = ObjectOutcome(edits=(edit("same", 1), edit("changed", 1), edit("lost", 1)))
+    then = ObjectOutcome(edits=(edit("same", 1), edit("changed", 2), edit("new", 1)), patch=PATCH)
     found = then.would(Policy(name="p"), "Audit", now)
     assert [(one.path, one.value) for one in found.edits] == [(("changed",), 2), (("new",), 1)]
     assert [one.path for one in found.dropped] == [("lost",)]
@@ -32,8 +32,8 @@ def test_a_denial_edits_nothing() -> None:
     """It is told unless policies in force deny for the same, with the remarks of this policy alone."""
     own = Remark(code="BERTH-227", found=phrase("queue not required"), policies=("ClusterGPUPolicy/p",))
     others = Remark(code="BERTH-227", found=phrase("queue not required"), policies=("ClusterGPUPolicy/q",))
-    then = Outcome((edit("new", 1),), (denial("ClusterGPUPolicy/p"),), (own, others), PATCH)
-    found = then.would(Policy(name="p"), "Warn", Outcome(edits=(edit("lost", 1),)))
+    then = ObjectOutcome((edit("new", 1),), (denial("ClusterGPUPolicy/p"),), (own, others), PATCH)
+    found = then.would(Policy(name="p"), "Warn", ObjectOutcome(edits=(edit("lost", 1),)))
     assert (found.edits, found.dropped, found.patch) == ((), (), ())
     assert (found.violations, found.remarks) == (then.violations, (own,))
     assert then.would(Policy(name="p"), "Warn", then).violations == ()

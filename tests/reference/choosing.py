@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from catalog import MigProfile
-from policies.policy import Machine, Policy
+from policies.policy import MachineFields, Policy
 from tests.reference import pods
 from tests.reference.known_nodes import KnownNodes
 from tests.reference.nodes import Node, Table, in_capacity, in_machine
@@ -160,7 +160,7 @@ class Choosing(KnownNodes):
         return {"BERTH-153"} if annotation is not None and annotation[:-2].isdigit() and self.slices(judged=False) else set()
 
     def choose_rest(self) -> None:
-        machine = self.speaker(lambda p: None if p.default.machine == Machine() else p.default.machine, self.same_machines)
+        machine = self.speaker(lambda p: None if p.default.machine == MachineFields() else p.default.machine, self.same_machines)
         if not self.row.chooses or self.unread:
             return
         if machine is not None and self.silent("machine"):
@@ -176,12 +176,12 @@ class Choosing(KnownNodes):
             own = [p for p in self.certain if p.namespace is not None and self.capacity_wish(p)]
             self.named_capacity = own or self.certain
 
-    def same_machines(self, one: Machine, other: Machine) -> bool:
+    def same_machines(self, one: MachineFields, other: MachineFields) -> bool:
         """Field by field the same nodes, however the lists are written."""
         if one == other:
             return True
         for name in ("families", "models", "instance_families", "gpu_memory"):
-            alone = [replace(Machine(), **{name: getattr(machine, name)}) for machine in (one, other)]
+            alone = [replace(MachineFields(), **{name: getattr(machine, name)}) for machine in (one, other)]
             if (getattr(one, name) is None) != (getattr(other, name) is None):
                 return False
             nodes = (n for table in self.atlas.tables.values() for n in table.nodes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kube.taints import Taint
-from policies.policy import DeviceLimit, Machine, TolerationPattern
+from policies.policy import DeviceLimit, MachineFields, TolerationPattern
 from tests.reference import pods
 from tests.reference.case import FOREVER, Case
 from tests.reference.tolerations import grants, tolerates
@@ -71,7 +71,7 @@ class Denials(Case):
     def of_no_known_class(self) -> set[str]:
         """Devices that nobody knows are inside no ``in`` and outside no ``notIn``."""
         unknown = any(r.vendor == "" for r in self.asked.values()) or any("" in claim.vendors for claim in self.asking.claims)
-        if unknown and any(p.require.machine != Machine() for p in self.policies):
+        if unknown and any(p.require.machine != MachineFields() for p in self.policies):
             return {"BERTH-126"}
         unplaced = {name: r for name, r in self.asked.items() if not self.world.lists(name) or self.row.affinity == "no"}
         vendors = {r.vendor for r in unplaced.values() if r.kind == "dra"}.union(*(claim.vendors for claim in self.asking.claims))
@@ -79,7 +79,7 @@ class Denials(Case):
             {"BERTH-126"} if any(self.has_nothing(p.require.machine, vendor) for p in self.policies for vendor in vendors - {""}) else set()
         )
 
-    def has_nothing(self, machine: Machine, vendor: str) -> bool:
+    def has_nothing(self, machine: MachineFields, vendor: str) -> bool:
         """Whether no model of a vendor, and none that the catalog lacks, is inside families, models and memory."""
         lists = [(one, of) for one, of in ((machine.families, "family"), (machine.models, "model")) if one is not None]
         if machine.gpu_memory is None and not any(one.in_ for one, _ in lists):

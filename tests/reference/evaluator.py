@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from catalog import Catalog
 from policies.facts.cluster_facts import ClusterFacts
-from policies.policy import Machine, PolicySet
+from policies.policy import MachineFields, PolicySet
 from policies.request import Request
 from tests.reference import pods
 from tests.reference.asking import by_annotation
@@ -60,7 +60,7 @@ class Reference:
         return case
 
 
-def _machines(policy_set: PolicySet) -> list[Machine]:
+def _machines(policy_set: PolicySet) -> list[MachineFields]:
     of_cluster = (p for p in policy_set.policies if p.namespace is None)
     return [m for p in of_cluster for m in (p.require.machine, p.default.machine)] + [t.machine for t in policy_set.templates]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from catalog import Catalog, Gpu, MachineType, MigProfile, Platform, Resource, Variant
 from catalog.platforms import Sharing
-from policies.policy import Machine, NodeTemplate
+from policies.policy import MachineFields, NodeTemplate
 
 Raw = dict[str, Any]
 Values = tuple[str | None, ...]
@@ -274,7 +274,7 @@ def _product(host: _Host, variant: Variant, spoken: str) -> Values:
 # --- what policies and templates say of a node --------------------------------------------------------------------------
 
 
-def in_machine(node: Node, machine: Machine, catalog: Catalog) -> bool:
+def in_machine(node: Node, machine: MachineFields, catalog: Catalog) -> bool:
     """Whether a node is inside machine fields: an unknown model is inside ``notIn`` and outside ``in`` and bounds."""
     gpu = node.gpu
     if machine.families is not None and not _in_not_in(machine.families, set() if gpu is None else {gpu.family}):

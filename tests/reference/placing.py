@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from policies.policy import Machine, NodeTemplate, Require
+from policies.policy import MachineFields, NodeTemplate, Require
 from tests.reference.case import AXES
 from tests.reference.denials import Denials
 from tests.reference.nodes import Node, in_capacity, in_machine
@@ -154,12 +154,12 @@ class Placing(Denials):
         wanted += [runs.capacity] if runs is not None and self.is_long(runs) else []
         return [partial(in_capacity, wanted=one) for one in wanted]
 
-    def of_machine(self, machine: Machine, *, required: bool = False, new: bool = False) -> list[Inside]:
+    def of_machine(self, machine: MachineFields, *, required: bool = False, new: bool = False) -> list[Inside]:
         """Field by field; ``new``: families with models that nobody knows.
 
         Machines without families are in no list of them that is required, where there are clouds with such machines."""
         names = ("families", "models", "instance_families", "gpu_memory")
-        alone = [Machine(**{name: getattr(machine, name)}) for name in names if getattr(machine, name) is not None]
+        alone = [MachineFields(**{name: getattr(machine, name)}) for name in names if getattr(machine, name) is not None]
         found: list[Inside] = [partial(in_machine, machine=one, catalog=self.catalog) for one in alone]
         if new and machine.families is not None:
             found[names.index("families")] = self.of_families(machine)
@@ -168,9 +168,9 @@ class Placing(Denials):
             found.append(lambda node: node.platform in clouds)
         return found
 
-    def of_families(self, machine: Machine) -> Inside:
+    def of_families(self, machine: MachineFields) -> Inside:
         """A family's models, and unknown ones of its vendors where there are some of it and no label tells families."""
-        alone = Machine(families=machine.families)
+        alone = MachineFields(families=machine.families)
         assert machine.families is not None
         vendors = {gpu.vendor for gpu in self.catalog.gpus if gpu.family in machine.families.in_}
         there = {n.platform for t in self.atlas.tables.values() for n in t.nodes if in_machine(n, alone, self.catalog)}

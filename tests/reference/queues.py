@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from policies.policy import Queue, Queues
+from policies.policy import QueueName, Queues
 from tests.reference import pods
 from tests.reference.actors import row
 from tests.reference.asking import by_annotation
@@ -31,7 +31,7 @@ CONTROLLERS = ("system:serviceaccount:kube-system:job-controller", "system:servi
 """of those that may make pods in a random world"""
 
 
-def system_of(queue: Queue) -> tuple[str, str]:
+def system_of(queue: QueueName) -> tuple[str, str]:
     (found,) = [(system, getattr(queue, system)) for system in KEYS if getattr(queue, system) is not None]
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from registration.entries import CLAIMS, Chosen
+from registration.entries import CLAIMS, InstallChoices
 from tests.support.calls.expected_calls import BEGINNINGS, LIMIT_OF_ONE
 from tests.support.calls.webhook_dispatch import AdmissionRequest, judge
 from tests.support.counts import count
@@ -84,7 +84,7 @@ def test_nothing_costs_more_than_half_of_what_a_condition_may() -> None:
     """In every registration (`make test`: in the default one); a tuned object is then as far from an error as a plain one."""
     asked = [replace(one, cost=True) for one in requests()]
     for claims in CLAIMS[: count(1, 3)]:
-        _, answers = judge(asked, chosen=Chosen(claims=claims, queues=True))
+        _, answers = judge(asked, chosen=InstallChoices(claims=claims, queues=True))
         errors = [(entry, why[:200]) for one in answers for entry, why in one.errors.items() if not one.undecodable]
         assert errors == []
         assert all(not one.undecodable for one in answers)

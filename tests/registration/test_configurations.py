@@ -12,7 +12,7 @@ from catalog.parse import from_mappings
 from certs.authority import make_ca
 from documents.files import SHIPPED_CATALOG, read_documents
 from registration.configurations import Service, Url, made_of, manifests
-from registration.entries import ALWAYS, DEFAULT, Chosen
+from registration.entries import ALWAYS, DEFAULT, InstallChoices
 from tests.support.calls.webhook_dispatch import judge
 from tests.support.generators.random_worlds import catalog
 
@@ -78,10 +78,10 @@ def test_a_digest_says_what_the_conditions_are_made_from() -> None:
     plain = made_of(catalog(), DEFAULT)
     assert annotations == [{"berth.dev/made-of": plain, "berth.dev/claims": "Fail"}] * 2
     own = from_mappings(SHIPPED, {"resources": [{"name": "example.com/npu", "vendor": "nvidia", "kind": "other"}]})
-    others = [made_of(own, DEFAULT), *(made_of(catalog(), one) for one in (Chosen(claims="Off"), Chosen(names=("a.b/c",))))]
+    others = [made_of(own, DEFAULT), *(made_of(catalog(), one) for one in (InstallChoices(claims="Off"), InstallChoices(names=("a.b/c",))))]
     assert len({plain, *others}) == 4
-    assert made_of(catalog(), Chosen(excluded=("x",))) == plain
-    named = manifests(catalog(), Service(), chosen=Chosen(names=("a.b/c", "a.b/d")))[0]["metadata"]["annotations"]
+    assert made_of(catalog(), InstallChoices(excluded=("x",))) == plain
+    named = manifests(catalog(), Service(), chosen=InstallChoices(names=("a.b/c", "a.b/d")))[0]["metadata"]["annotations"]
     assert named["berth.dev/resource-names"] == "a.b/c,a.b/d"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from registration.entries import ALWAYS, Chosen
+from registration.entries import ALWAYS, InstallChoices
 from tests.support.calls.expected_calls import CHANGED, GPU_POD, LIMIT_OF_ONE, MADE, NAMED, NODE, NOTHING, pod_with, wanted
 from tests.support.calls.webhook_dispatch import NAMESPACE, AdmissionRequest, judge
 from tests.support.counts import count
@@ -115,7 +115,7 @@ def test_a_pod_that_is_too_large_to_be_walked_is_sent(what: str) -> None:
 def test_excluded_namespaces() -> None:
     """Whatever asks for a GPU in the control plane's, Berth's own and a named namespace never waits; a name that is not there is judged."""
     outside, inside = [*ALWAYS, "berth-system", "gpu-operator"], ["nvidia-gpu-operator", NAMESPACE]
-    chosen = Chosen(excluded=(*ALWAYS, "gpu-operator"))
+    chosen = InstallChoices(excluded=(*ALWAYS, "gpu-operator"))
     asked = [AdmissionRequest(object=GPU_POD, namespace=name) for name in (*outside, *inside)]
     _, answers = judge(asked, namespaces=[*outside, *inside], chosen=chosen)
     assert [one.called for one in answers] == [NOTHING] * len(outside) + [NAMED] * len(inside)
@@ -124,7 +124,7 @@ def test_excluded_namespaces() -> None:
 def test_a_name_that_nobody_listed() -> None:
     """Called for once it is named."""
     asked = [AdmissionRequest(object=pod_with(1, ["acme.example/card"]))]
-    assert [judge(asked, chosen=Chosen(names=names))[1][0].called for names in ((), ("acme.example/card",))] == [NOTHING, NAMED]
+    assert [judge(asked, chosen=InstallChoices(names=names))[1][0].called for names in ((), ("acme.example/card",))] == [NOTHING, NAMED]
 
 
 @pytest.mark.parametrize("subresource", ["status", "binding", "eviction", "ephemeralcontainers"])
@@ -220,7 +220,7 @@ def test_without_claims_there_is_neither_entry_nor_condition() -> None:
         of_claim(claim(exactly())),
         AdmissionRequest(object=pod_with(1, [])),
     ]
-    invalid, answers = judge([*asked, AdmissionRequest(object=asked[0].object, cost=True)], chosen=Chosen(claims="Off"))
+    invalid, answers = judge([*asked, AdmissionRequest(object=asked[0].object, cost=True)], chosen=InstallChoices(claims="Off"))
     assert invalid == []
     assert [(one.called, dict(one.errors)) for one in answers[:5]] == [(called, {}) for called in (NOTHING, NAMED, NAMED, NOTHING, NOTHING)]
     entries = {"mutate.pods", "validate.pods", "mutate.updates", "validate.updates", "advise.workloads", "advise.operators"}

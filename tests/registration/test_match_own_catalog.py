@@ -10,7 +10,7 @@ from catalog import Catalog
 from catalog.parse import from_mappings
 from documents.files import SHIPPED_CATALOG, read_documents
 from policies.policy import PolicySet
-from registration.entries import Chosen
+from registration.entries import InstallChoices
 from registration.match_conditions import PatternError, prefixes
 from tests.support.calls.expected_calls import GPU_POD, NAMED, NOTHING, OPERATORS, pod_with, wanted
 from tests.support.calls.webhook_dispatch import NAMESPACE, AdmissionRequest, judge
@@ -48,7 +48,7 @@ def test_an_overlay_changes_the_conditions() -> None:
         [*(AdmissionRequest(object=pod) for pod in pods), AdmissionRequest(object=GPU_POD, namespace="harbour")],
         laid=own,
         namespaces=[NAMESPACE, "harbour"],
-        chosen=Chosen(excluded=("harbour",)),
+        chosen=InstallChoices(excluded=("harbour",)),
     )
     assert invalid == []
     assert [one.called for one in answers] == [*(wanted(pod, snapshot) for pod in pods), NOTHING]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from registration.configurations import FIRST_NAME, NAME, Service, first, made_of, manifests
-from registration.entries import Chosen
+from registration.entries import InstallChoices
 from tests.support.calls.webhook_dispatch import AdmissionRequest, judge
 from tests.support.generators.random_worlds import catalog
 
 Raw = dict[str, Any]
-QUEUES = Chosen(queues=True)
+QUEUES = InstallChoices(queues=True)
 JOBS = ("batch", "v1", "jobs")
 LABEL = "kueue.x-k8s.io/queue-name"
 KUEUE = "kueue-mutating-webhook-configuration"
@@ -31,7 +31,7 @@ def job(*, gpus: int = 1, labels: Raw | None = None, owner: bool = False, annota
     }
 
 
-def called(*asked: AdmissionRequest, chosen: Chosen = QUEUES) -> list[set[str]]:
+def called(*asked: AdmissionRequest, chosen: InstallChoices = QUEUES) -> list[set[str]]:
     """The entries for queues that are called for each."""
     invalid, answers = judge(asked, chosen=chosen)
     assert invalid == []
@@ -71,7 +71,7 @@ def test_kinds_that_describe_their_pods_otherwise() -> None:
 
 def test_none_of_them_unless_they_are_asked_for() -> None:
     """A cluster without queues has the entries that it had."""
-    assert called(AdmissionRequest(object=job(), resource=JOBS), chosen=Chosen()) == [set()]
+    assert called(AdmissionRequest(object=job(), resource=JOBS), chosen=InstallChoices()) == [set()]
     assert first(catalog(), Service()) is None
 
 
@@ -83,4 +83,4 @@ def test_labels_are_written_before_kueue_reads_them() -> None:
     assert before["metadata"]["name"] == FIRST_NAME
     assert {webhook["failurePolicy"] for webhook in before["webhooks"]} == {"Ignore"}
     made = {one["metadata"]["annotations"]["berth.dev/made-of"] for one in (before, *manifests(catalog(), Service(), chosen=QUEUES))}
-    assert made == {made_of(catalog(), QUEUES)} != {made_of(catalog(), Chosen())}
+    assert made == {made_of(catalog(), QUEUES)} != {made_of(catalog(), InstallChoices())}

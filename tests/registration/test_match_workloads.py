@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from catalog import Workload
-from registration.entries import ALWAYS, Chosen
+from registration.entries import ALWAYS, InstallChoices
 from tests.support.calls.expected_calls import ADVICE, GPU_POD, NOTHING, OPERATORS, pod_with, wanted
 from tests.support.calls.webhook_dispatch import NAMESPACE, AdmissionRequest, Dispatch, judge
 from tests.support.cases.workload_manifests import BUILT_IN, WORKLOADS, request_for, template_of, with_templates
@@ -84,7 +84,7 @@ def test_a_custom_resource_may_be_anything() -> None:
         for root in {path.partition(".")[0].removesuffix("[*]") for path in workload.templates}
         for value in odd
     ]
-    _, answers = judge(asked, chosen=Chosen(queues=True))
+    _, answers = judge(asked, chosen=InstallChoices(queues=True))
     assert all(one.called >= OPERATORS for one in answers)
     assert [name for one in answers for name in one.errors if name.endswith(".operators")] == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from server import places
-from server.places import OPEN, Places
+from server.places import OPEN, ConnectionPlaces
 from tests.support.calls.held_connections import make_room
 from tests.support.calls.raw_tls import HOST, Wire, context, post
 from tests.support.calls.server_process import ROOT, Running, serving
@@ -27,7 +27,7 @@ class Caller:
 
     is_open = True
 
-    def __init__(self, at: Places, source: str, *, proven: bool = True, idle: bool = True) -> None:
+    def __init__(self, at: ConnectionPlaces, source: str, *, proven: bool = True, idle: bool = True) -> None:
         self.source, self.is_idle, self.evicted = source, idle, False
         self.has_place = at.enter(self)
         if proven:
@@ -49,7 +49,7 @@ def gone(*callers: Caller) -> list[int]:
 
 def test_who_was_used_least_recently_makes_room() -> None:
     """Of those that are idle."""
-    at = Places(4)
+    at = ConnectionPlaces(4)
     callers = [Caller(at, API_SERVER, idle=number != 1) for number in range(4)]
     at.use(callers[0])
     assert Caller(at, API_SERVER).has_place
@@ -58,7 +58,7 @@ def test_who_was_used_least_recently_makes_room() -> None:
 
 def test_who_holds_most_makes_room_first() -> None:
     """Whoever asks once and holds on pushes out its own connections, and never those of an address that has fewer."""
-    at = Places(8)
+    at = ConnectionPlaces(8)
     real = [Caller(at, API_SERVER) for _ in range(2)]
     held = [Caller(at, (STRANGER, OTHER)[number % 2]) for number in range(100)]
     assert gone(*real) == []
@@ -67,7 +67,7 @@ def test_who_holds_most_makes_room_first() -> None:
 
 def test_a_flood_of_what_costs_nothing_makes_room_for_itself() -> None:
     """Connections that never asked, where they are more than those of any address that did."""
-    at = Places(16)
+    at = ConnectionPlaces(16)
     real = [Caller(at, API_SERVER) for _ in range(5)]
     flood = [Caller(at, STRANGER, proven=False) for _ in range(100)]
     assert gone(*real) == []
@@ -76,7 +76,7 @@ def test_a_flood_of_what_costs_nothing_makes_room_for_itself() -> None:
 
 def test_callers_that_dial_in_earnest_are_not_pushed_out_by_idle_ones() -> None:
     """A burst of new connections, more of them than an eighth of all, while strangers hold all places with calls of long ago."""
-    at = Places(80)
+    at = ConnectionPlaces(80)
     held = [Caller(at, (STRANGER, OTHER)[number % 2]) for number in range(80)]
     burst = [Caller(at, API_SERVER, proven=False) for _ in range(20)]
     for caller in burst:
@@ -87,7 +87,7 @@ def test_callers_that_dial_in_earnest_are_not_pushed_out_by_idle_ones() -> None:
 
 def test_an_address_with_more_than_its_share_makes_room_also_where_it_calls() -> None:
     """Half of all places: past it another address gets one. Up to it nobody is cut in a call, and the new one is told to come back."""
-    at = Places(4)
+    at = ConnectionPlaces(4)
     busy = [Caller(at, STRANGER, idle=False) for _ in range(4)]
     assert Caller(at, API_SERVER, idle=False).has_place
     assert Caller(at, API_SERVER, idle=False).has_place
@@ -99,7 +99,7 @@ def test_an_address_with_more_than_its_share_makes_room_also_where_it_calls() ->
 def test_those_that_are_turned_away_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest first, and they hold no place."""
     monkeypatch.setattr(places, "TURNED_AWAY", 2)
-    at = Places(1)
+    at = ConnectionPlaces(1)
     busy = Caller(at, STRANGER, idle=False)
     away = [Caller(at, STRANGER, proven=False) for _ in range(4)]
     assert gone(*away) == [0, 1]

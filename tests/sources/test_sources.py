@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from policies.offers.constraints import Compiler
-from sources.sources import Loader, Sources, SourcesError, load, options, read_facts
+from sources.sources import SourceLoader, Sources, SourcesError, load, options, read_facts
 
 POLICY = "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: {name: mine}\nspec: {default: {acceleratorTaints: Tolerate}}\n"
 
@@ -99,7 +99,7 @@ def test_a_second_load_compiles_what_has_changed_alone(tmp_path: Path) -> None:
     one.write_text(POLICY.replace("mine", "one"))
     two.write_text(POLICY.replace("mine", "two"))
     facts.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {team: x}}\n")
-    loader = Loader(Sources(policies=(str(one), str(two)), facts=(str(facts),), platforms=("gke",)))
+    loader = SourceLoader(Sources(policies=(str(one), str(two)), facts=(str(facts),), platforms=("gke",)))
     first = loader.load()
     two.write_text(POLICY.replace("mine", "three"))
     facts.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n")
@@ -115,7 +115,7 @@ def test_platforms_of_files_are_as_their_nodes_tell_now(tmp_path: Path) -> None:
     """Files are the whole truth: a platform whose nodes are taken out of them is not in force any more."""
     (tmp_path / "mine.yaml").write_text(POLICY)
     facts = tmp_path / "facts.yaml"
-    loader = Loader(Sources(policies=(str(tmp_path / "mine.yaml"),), facts=(str(facts),), platforms=("auto",)))
+    loader = SourceLoader(Sources(policies=(str(tmp_path / "mine.yaml"),), facts=(str(facts),), platforms=("auto",)))
     found = []
     gke = "cloud.google.com/gke-nodepool: a, cloud.google.com/gke-accelerator: nvidia-l4"
     aws = "karpenter.k8s.aws/instance-family: g4dn, karpenter.k8s.aws/instance-gpu-name: t4"
@@ -130,7 +130,7 @@ def test_another_catalog_compiles_everything(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(POLICY)
     catalog = tmp_path / "catalog.yaml"
     catalog.write_text("otherDrivers: [{driver: nic.acme.example}]\n")
-    loader = Loader(Sources(policies=(str(tmp_path / "mine.yaml"),), catalog=str(catalog), platforms=("gke",)))
+    loader = SourceLoader(Sources(policies=(str(tmp_path / "mine.yaml"),), catalog=str(catalog), platforms=("gke",)))
     first = loader.load().snapshot
     assert loader.load().snapshot is first
     catalog.write_text("otherDrivers: [{driver: nic.other.example}]\n")
@@ -152,7 +152,7 @@ def test_service_accounts_are_believed_in_namespaces_of_the_platform() -> None:
 def test_an_exception_leaves_nothing_half_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A set whose compilation failed by surprise is compiled whole at the next reading, not taken for known."""
     (tmp_path / "mine.yaml").write_text(POLICY)
-    loader = Loader(Sources(policies=(str(tmp_path),)))
+    loader = SourceLoader(Sources(policies=(str(tmp_path),)))
     loader.load()
     (tmp_path / "more.yaml").write_text(POLICY.replace("mine", "more"))
 

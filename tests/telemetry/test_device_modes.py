@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.offered_devices import Offering, Stack
-from policies.modes.advertised import Advertised, Twice
+from policies.modes.advertised import Advertised, AdvertisedTwice
 from policies.policy import PolicySet
 from policies.state.snapshot import Snapshot
 from telemetry import log
@@ -22,13 +22,13 @@ from tests.support.snapshots import build
 UNDISCOVERED = ClusterFacts(stacks={("GPUCluster", "c"): Stack(100, False)}, offerings={"n": Offering(gpus=True)})
 
 
-def snapshot(facts: ClusterFacts | None = None, *twice: Twice) -> Snapshot:
+def snapshot(facts: ClusterFacts | None = None, *twice: AdvertisedTwice) -> Snapshot:
     made = build(PolicySet(), catalog(), platforms=("gfd",), cluster=facts)
     return replace(made, advertised=Advertised((("nvidia", "both", 2), ("nvidia", "dra", 1)), twice)) if twice else made
 
 
-def twice(node: str) -> Twice:
-    return Twice("gpu.nvidia.com", ("nvidia.com/gpu",), node)
+def twice(node: str) -> AdvertisedTwice:
+    return AdvertisedTwice("gpu.nvidia.com", ("nvidia.com/gpu",), node)
 
 
 def samples(now: Snapshot | None) -> dict[tuple[str, ...], float]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from analysis.reviews.review import from_document
 from policies.engine import evaluate
-from policies.verdict import MODES, Would
+from policies.verdict import MODES, AuditOutcome
 from telemetry.metrics import ANSWERS, BUCKETS, Metrics
 from telemetry.policy_metrics import MOST_OF_ONE, MOST_OF_TENANTS, MOST_POLICY_SERIES, OTHER
 from tests.support.calls.counted_metrics import NOW, OUTCOMES, REVIEWS, edited, library, new, series, value, with_policies
@@ -40,7 +40,7 @@ def test_twenty_thousand_hostile_verdicts_make_a_bounded_number_of_series() -> N
     metrics, policies = new(with_policies(2_500)), [compiled.policy.id for compiled in with_policies(2_500).policies]
     for i in range(20_000):
         known, rule = policies[i % 2_500], ("tolerations", "disruption", "mig_resources")[i % 3]
-        would = Would(policy=f"ClusterGPUPolicy/{i}\n\"{{}}'", mode=MODES[i // 3 % 3], edits=edited((), rule).edits)
+        would = AuditOutcome(policy=f"ClusterGPUPolicy/{i}\n\"{{}}'", mode=MODES[i // 3 % 3], edits=edited((), rule).edits)
         metrics.decided("mutate", "CREATE", replace(edited([known, f"GPUPolicy/ml-{i}/{'x' * 300}"], rule), would=(would,)))
     named = [labels for labels in series(metrics, OUTCOMES) if labels["policy"] != OTHER]
     others = [labels for labels in series(metrics, OUTCOMES) if labels["policy"] == OTHER]

@@ -9,7 +9,7 @@ import pytest
 
 from policies.engine import evaluate
 from policies.verdict import Edit, Verdict
-from telemetry.policy_metrics import NO_POLICY, REMARKS, Outcome, outcomes
+from telemetry.policy_metrics import NO_POLICY, REMARKS, OutcomeLabels, outcomes
 from tests.support.cases import golden
 
 DOCS = Path(__file__).parent.parent.parent.parent / "docs"
@@ -67,7 +67,7 @@ def test_a_denial_that_is_spared_is_skipped() -> None:
 def test_many_edits_are_one_outcome() -> None:
     """Once per policy and rule, however many paths were written."""
     edits = tuple(Edit(op="add", path=("spec", i), rule="tolerations", policies=("ClusterGPUPolicy/a",)) for i in range(9))
-    assert outcomes(Verdict(edits=edits)) == {Outcome("ClusterGPUPolicy/a", "tolerations", "Enforce", "edited")}
+    assert outcomes(Verdict(edits=edits)) == {OutcomeLabels("ClusterGPUPolicy/a", "tolerations", "Enforce", "edited")}
 
 
 @pytest.mark.parametrize("word", ["skipped", "inexpressible"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from policies.modes.advertised import Advertised, Twice
+from policies.modes.advertised import Advertised, AdvertisedTwice
 from policies.state.snapshot import Snapshot
 from server.limits import Limits
 from sources.sources import ClusterSource, Sources, load
@@ -19,19 +19,19 @@ from tests.cluster.certificates.test_keeper import Api
 from tests.support.calls.in_process import ask
 from webhook.admission.app import Replica
 from webhook.health import checks, starlette_of
-from webhook.reload.condition import Condition
+from webhook.reload.condition import ReplicaState
 from webhook.reload.shared_certificate import CertificateSecret, SharedCertificate
 
 NOW = 1_800_000_000.0
 SNAPSHOT = load(Sources()).snapshot
 
 
-def condition(snapshot: Snapshot | None = SNAPSHOT, *, draining: bool = False) -> Condition:
+def condition(snapshot: Snapshot | None = SNAPSHOT, *, draining: bool = False) -> ReplicaState:
     replica = Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot, draining=draining)
-    return Condition(replica=replica, certificate_expires=NOW + 3600, loaded_at=NOW - 34)
+    return ReplicaState(replica=replica, certificate_expires=NOW + 3600, loaded_at=NOW - 34)
 
 
-def lines(it: Condition, now: float = NOW) -> list[str]:
+def lines(it: ReplicaState, now: float = NOW) -> list[str]:
     return [str(check) for check in checks(it, now)]
 
 
@@ -45,7 +45,7 @@ def test_ready_says_what_acts_and_for_how_long() -> None:
 
 def test_what_is_wrong_with_nodes_is_said_but_ready() -> None:
     """A GPU that is offered twice is no reason to answer no calls."""
-    twice = Advertised(twice=(Twice("gpu.nvidia.com", ("nvidia.com/gpu",), "node-7"),))
+    twice = Advertised(twice=(AdvertisedTwice("gpu.nvidia.com", ("nvidia.com/gpu",), "node-7"),))
     said = lines(condition(replace(SNAPSHOT, advertised=twice)))[1]
     assert said.startswith(
         "[+] nodes: GPUs are offered twice, as nvidia.com/gpu and by gpu.nvidia.com in ResourceSlices (first on node node-7)"

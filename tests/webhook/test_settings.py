@@ -12,14 +12,14 @@ import pytest
 from certs.rotation import Lives
 from sources.sources import ClusterSource, Sources
 from webhook.reload.shared_certificate import CertificateSecret
-from webhook.settings import DEFAULT_LEASE, Settings, SettingsError, listen_address, url
+from webhook.settings import DEFAULT_LEASE, ServeSettings, SettingsError, listen_address, url
 
 
-def settings(host: str, port: int = 8443) -> Settings:
-    return Settings(host=host, port=port, health=("127.0.0.1", 0), sources=Sources())
+def settings(host: str, port: int = 8443) -> ServeSettings:
+    return ServeSettings(host=host, port=port, health=("127.0.0.1", 0), sources=Sources())
 
 
-def from_args(**given: object) -> Settings:
+def from_args(**given: object) -> ServeSettings:
     args = {"listen": "127.0.0.1:8443", "health": "127.0.0.1:0", "tls_cert": None, "tls_key": None, "self_signed": None, "names": ()}
     args |= {
         "client_ca": None,
@@ -32,7 +32,7 @@ def from_args(**given: object) -> Settings:
     }
     files: dict[str, object] = {"policies": [], "facts": [], "kubeconfig": None, "context": None, "in_cluster": False}
     cluster: dict[str, object] = {"watch": "60", "lease": DEFAULT_LEASE}
-    return Settings.from_args(argparse.Namespace(**{**args, **files, **cluster, **given}), Sources(), "1.2.3")
+    return ServeSettings.from_args(argparse.Namespace(**{**args, **files, **cluster, **given}), Sources(), "1.2.3")
 
 
 @pytest.mark.parametrize(

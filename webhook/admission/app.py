@@ -35,7 +35,7 @@ LARGEST_REVIEW = 40 * 2**20
 twice, and Go writes ``<`` in six bytes."""
 
 
-class Judge(Protocol):
+class EvaluateBody(Protocol):
     """Judges a body: returns the decision in one word, and the AdmissionReview to send, as JSON. Raises ReviewError, and NotYet if it
     ``waits``."""
 
@@ -68,7 +68,7 @@ class Route(NamedTuple):
     """The phase and the handler of one path."""
 
     phase: str
-    judge: Judge
+    judge: EvaluateBody
     passes: bool = False
     """True if the API server stores what it has no answer for (failurePolicy Ignore): then what a tenant can bring about is a denial."""
 

@@ -16,14 +16,14 @@ import orjson
 
 from analysis.reviews import review
 from analysis.reviews.review import Review
-from policies.facts.places import Places
+from policies.facts.places import KnownPlaces
 from policies.lru import LruCache
 from policies.messages import console_link
 from policies.pods.permissions import Caller, caller
 from policies.request import Phase, Request
-from policies.state.snapshot import LONGEST_NAMESPACE, Facts, Scope
+from policies.state.snapshot import LONGEST_NAMESPACE, Facts, NamespaceScope
 from policies.verdict import Verdict
-from telemetry.policy_metrics import Tally, tally
+from telemetry.policy_metrics import OutcomeTally, tally
 from webhook.admission import log_fields
 
 _UNTIL_UID = orjson.dumps({"apiVersion": review.API_VERSION, "kind": review.KIND, "response": {"uid": ""}})[: -len('""}}')]
@@ -41,7 +41,7 @@ class StoredDecision:
     """The part of the AdmissionReview after the uid."""
     logged: bytes
     """Fields of the log line, as a JSON object."""
-    tally: Tally
+    tally: OutcomeTally
     missing: tuple[tuple[str, str], ...] = ()
     """The same as ``Verdict.missing``."""
 
@@ -76,7 +76,7 @@ def none_decided() -> Decisions:
     return LruCache(_MOST_DECIDED)
 
 
-Key = tuple[Phase, bool, Scope, Places | None, str, bytes, str, Caller, bytes]
+Key = tuple[Phase, bool, NamespaceScope, KnownPlaces | None, str, bytes, str, Caller, bytes]
 
 
 def key(phase: Phase, asked: Review | Request, facts: Facts, text: bytes) -> Key | None:

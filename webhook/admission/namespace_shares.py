@@ -26,7 +26,7 @@ _MOST = 1_000
 
 
 @dataclass(slots=True)
-class _Bucket:
+class _ShareBucket:
     left: float = BURST
     """Seconds; below zero by what the last review took too much."""
     at: float = 0.0
@@ -41,7 +41,7 @@ class NamespaceShares:
     """``now`` is seconds of a monotonic clock in every method."""
 
     def __init__(self) -> None:
-        self._buckets: dict[str, _Bucket] = {}
+        self._buckets: dict[str, _ShareBucket] = {}
         self._latest: dict[str, float] = {}
         """The time of each namespace's last call, while any is over its share."""
         self._tight = 0.0
@@ -59,7 +59,7 @@ class NamespaceShares:
 
     def spent(self, namespace: str, seconds: float, now: float) -> None:
         """Charge the namespace for a review that was judged until ``now``."""
-        bucket = self._buckets.setdefault(namespace, _Bucket(at=now))
+        bucket = self._buckets.setdefault(namespace, _ShareBucket(at=now))
         bucket.left, bucket.at = bucket.now(now) - seconds, now
         if bucket.left < 0:
             self._tight = max(self._tight, now - bucket.left / SHARE, now + OTHERS)

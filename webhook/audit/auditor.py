@@ -17,7 +17,7 @@ from catalog import Catalog
 from catalog.prices import Prices
 from cluster.client.api_client import Client
 from cluster.reports.causes import Causes
-from cluster.reports.forms import Form
+from cluster.reports.forms import ReportForm
 from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.policy_counts import PolicyCounts
 from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
@@ -33,7 +33,7 @@ from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.kinds import DECISIVE, Watched
 from cluster.watch.reflector import Reflector
 from cluster.watch.store import Store
-from policies.state.objects import Entry, Key
+from policies.state.objects import Key, ObjectEntry
 from policies.state.updater import Options, Update, Updater
 from sources.sources import ClusterSource
 from telemetry import log
@@ -74,7 +74,7 @@ class Auditor:
         self._custom = CustomKinds(client, self._gate, log_event, self._following_longer, catalog, wide, self._workloads)
         stored = [StoredReports(self._judged) for _ in FORMS]
         self._of_reports = [self._following(kind, store) for kind, store in zip(FORMS, stored, strict=True)]
-        forms = tuple(Form(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
+        forms = tuple(ReportForm(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
         self._batches = Batches(self._facts, self._applied)
         self._untold: set[Key] = set()
         """Facts that have changed since the inventory took a snapshot."""
@@ -108,7 +108,7 @@ class Auditor:
     def _calls(self, event: str) -> PacedCalls:
         return PacedCalls(client=self._client, lease=self.lease, tell=log_event, event=event, reachable=lambda: self._gate.open)
 
-    def entries(self) -> Mapping[Key, Entry]:
+    def entries(self) -> Mapping[Key, ObjectEntry]:
         """Return Berth's own objects as the cluster stores them."""
         return self.update.entries if self.update is not None else {}
 

@@ -39,7 +39,7 @@ LONGER = 5
 Following = Callable[[Watched, Store], Reflector]
 
 
-class _Followed(NamedTuple):
+class _FollowedKind(NamedTuple):
     kind: Watched
     store: Store
     reflector: Reflector
@@ -62,7 +62,7 @@ class CustomKinds:
             (workloads, custom_workloads(catalog, wide, around, self._failed)),
         )
         self._resting = resting(catalog)
-        self._followed: dict[str, _Followed] = {}
+        self._followed: dict[str, _FollowedKind] = {}
         self._errors, self._backoff, self._denials = NewErrors(), Backoff(), 0
         self._wrong: dict[str, NewErrors] = {}
         self.asked = asyncio.Event()
@@ -149,9 +149,9 @@ class CustomKinds:
     def _start(self, kind: Watched, store: Store) -> None:
         reflector = self._following(kind, store)
         task = asyncio.create_task(reflector.run(), name=f"watch {reflector.kind}")
-        self._followed[kind.title] = _Followed(kind, store, reflector, task)
+        self._followed[kind.title] = _FollowedKind(kind, store, reflector, task)
 
-    async def _end(self, some: Iterable[_Followed]) -> None:
+    async def _end(self, some: Iterable[_FollowedKind]) -> None:
         for one in some:
             del self._followed[one.kind.title]
             await ended([one.task])

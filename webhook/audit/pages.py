@@ -20,7 +20,7 @@ from server.routes import response_of, starlette
 from telemetry.exposition import exposition
 from telemetry.watch_metrics import WatchCollector
 from webhook.audit.auditor import Auditor
-from webhook.health import ALIVE, NOT_ALLOWED, READY, Check
+from webhook.health import ALIVE, NOT_ALLOWED, READY, ReadinessCheck
 
 NOT_FOUND = text_answer(404, "not found; use /livez, /readyz or /metrics")
 
@@ -48,17 +48,17 @@ def starlette_of(auditor: Auditor) -> Starlette:
     return starlette([Route(path, page) for path, page in pages.items()], {404: NOT_FOUND, 405: NOT_ALLOWED})
 
 
-def checks(auditor: Auditor) -> Iterator[Check]:
+def checks(auditor: Auditor) -> Iterator[ReadinessCheck]:
     """Yield each check of ``/readyz``, with the details that an engineer on call needs."""
     wrong = [one for one in auditor.watching() if one.error]
     text = "; ".join(f"{watched.kind}: {watched.error}" for watched in wrong) or "every kind is watched"
-    yield Check(name="cluster", ready=auditor.update is not None, text=text, is_well=not wrong)
+    yield ReadinessCheck(name="cluster", ready=auditor.update is not None, text=text, is_well=not wrong)
     inventory = auditor.inventory
     text = f"{len(inventory.ledger.pods)} with accelerators, {inventory.due} waiting for evaluation"
-    yield Check(name="pods", ready=auditor.settled_once, text=text if auditor.settled_once else "not all listed and evaluated yet")
+    yield ReadinessCheck(name="pods", ready=auditor.settled_once, text=text if auditor.settled_once else "not all listed and evaluated yet")
     lease = "this process writes" if auditor.lease.held else "another process writes, or none yet"
     reports = f"as {auditor.reports.form}, {len(auditor.reports.due)} due" if auditor.reports.form else "none: no report CRD is installed"
-    yield Check(name="reports", ready=True, text=f"{reports}; {lease}")
+    yield ReadinessCheck(name="reports", ready=True, text=f"{reports}; {lease}")
 
 
 class AuditCollector(Collector):

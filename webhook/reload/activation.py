@@ -11,7 +11,7 @@ from policies.offers.constraints import Compiled
 from policies.state.updater import Update
 from telemetry import device_modes, log
 from webhook.admission.decision_cache import none_decided
-from webhook.reload.condition import Condition
+from webhook.reload.condition import ReplicaState
 
 AT_ONCE = 100
 """Policies that are released in one turn of the event loop: 0.1 ms."""
@@ -19,7 +19,7 @@ MOST_NAMED = 100
 """Policies of each kind of change that one log line names."""
 
 
-async def activate(condition: Condition, update: Update) -> None:
+async def activate(condition: ReplicaState, update: Update) -> None:
     """Activate a snapshot from the next call on.
 
     Changed policies are logged; other changes, of namespaces, nodes or claims, are not.
@@ -31,7 +31,7 @@ async def activate(condition: Condition, update: Update) -> None:
         _swap(condition, update)
 
 
-async def load(condition: Condition, update: Update, warnings: Iterable[str] = ()) -> None:
+async def load(condition: ReplicaState, update: Update, warnings: Iterable[str] = ()) -> None:
     """Activate policies that were read or have changed; logged even if they are the same as before."""
     replaced = _swap(condition, update)
     condition.loaded_at, condition.rejected_at = time.time(), 0
@@ -50,7 +50,7 @@ async def load(condition: Condition, update: Update, warnings: Iterable[str] = (
     await dissolve(replaced)
 
 
-def _swap(condition: Condition, update: Update) -> list[Compiled]:
+def _swap(condition: ReplicaState, update: Update) -> list[Compiled]:
     """Swap the snapshot, and return the old policies.
 
     This runs on the event loop, so no call is in the middle of the old policies. Nothing else refers to those

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from cluster import full_collections
 from documents.files import Stamp, read_once, stamp
-from sources.sources import Loaded, Loader, Sources
+from sources.sources import LoadedSources, SourceLoader, Sources
 
 T = TypeVar("T")
 MOST_CHECKS = 60
@@ -28,7 +28,7 @@ class ChangedFiles:
     """
 
     def __init__(self, sources: Sources) -> None:
-        self._loader = Loader(sources)
+        self._loader = SourceLoader(sources)
         self._sources = sources
         self._read: Stamp = ()
         self._seen: Stamp = ()
@@ -38,7 +38,7 @@ class ChangedFiles:
         """Checks until the set that failed is read again."""
         self._error = ""
 
-    async def first(self) -> Loaded:
+    async def first(self) -> LoadedSources:
         """Read the files at the start. Raises SourcesError with all that is wrong."""
         loaded = await beside(self._load_first)
         unfollowed = tuple(
@@ -46,12 +46,12 @@ class ChangedFiles:
         )
         return replace(loaded, warnings=loaded.warnings + unfollowed)
 
-    def _load_first(self) -> Loaded:
+    def _load_first(self) -> LoadedSources:
         self._read = self._seen = stamp(self._sources.paths)
         self._once = read_once(self._sources.paths)
         return self._loader.load()
 
-    async def changed(self) -> Loaded | None:
+    async def changed(self) -> LoadedSources | None:
         """Return the new set, or None if there is none that has stopped changing.
 
         Raises SourcesError, or whatever else the reading ended with, once for each set and error. The set is read
@@ -73,7 +73,7 @@ class ChangedFiles:
             self._failures, self._error = 0, ""
         return loaded
 
-    async def _read_if_due(self) -> Loaded | None:
+    async def _read_if_due(self) -> LoadedSources | None:
         current = await beside(lambda: stamp(self._sources.paths))
         settled, self._seen = current == self._seen, current
         if not settled:
@@ -87,7 +87,7 @@ class ChangedFiles:
         self._read = current
         return await beside(self._load_again)
 
-    def _load_again(self) -> Loaded:
+    def _load_again(self) -> LoadedSources:
         with pauseless_collection():
             return self._loader.load()
 

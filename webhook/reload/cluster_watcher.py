@@ -23,7 +23,7 @@ from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.kinds import KINDS
 from cluster.watch.reflector import Reflector
 from policies.facts.offered_devices import STACKS
-from policies.state.objects import Entry, Key, id_of
+from policies.state.objects import Key, ObjectEntry, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Update, Updater
 from sources.sources import ClusterSource, Sources, of_a_cluster, options
@@ -33,7 +33,7 @@ from telemetry.watch_metrics import WatchCollector, Watching, Writes
 from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, merged, pause
 from webhook.reload.changed_files import beside, pauseless_collection
-from webhook.reload.condition import Condition
+from webhook.reload.condition import ReplicaState
 from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, log_event, synced, watching
 from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
 
@@ -61,7 +61,7 @@ class ClusterWatcher:
 
     source: ClusterSource
     sources: Sources
-    condition: Condition
+    condition: ReplicaState
     inbox: DeltaQueue = field(default_factory=DeltaQueue)
     update: Update | None = None
     """The result of the newest batch."""
@@ -179,7 +179,7 @@ class ClusterWatcher:
             return await beside(lambda: updater.apply(changes, all_nodes=all_nodes))
         return updater.apply(changes, all_nodes=all_nodes)
 
-    async def _tell_rejected(self, denied: tuple[Entry, ...]) -> None:
+    async def _tell_rejected(self, denied: tuple[ObjectEntry, ...]) -> None:
         for number, entry in enumerate(denied):
             acting = "its last valid version" if entry.stale else "nothing"
             log.write(

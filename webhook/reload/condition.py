@@ -10,14 +10,14 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from policies.state.objects import Entry, Key
+from policies.state.objects import Key, ObjectEntry
 from telemetry.watch_metrics import Watching, nothing
 from webhook.admission.app import Replica
 from webhook.reload.registration_check import Registered
 
 
 @dataclass(slots=True, kw_only=True)
-class Condition:
+class ReplicaState:
     """The state, changed by the watchers and read by the second port. Times are Unix seconds."""
 
     replica: Replica
@@ -41,7 +41,7 @@ class Condition:
     registered: Registered = field(default_factory=Registered)
     """The result of ``registration_check``: whether the API server calls for all that is judged, as far as
     known."""
-    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    entries: Mapping[Key, ObjectEntry] = field(default_factory=dict)
     """Berth's objects in the cluster, as far as they are known."""
 
     def files_checked(self, files: str) -> None:
@@ -50,7 +50,7 @@ class Condition:
 
 
 class FilesCollector(Collector):
-    """The metric of followed files. ``checked_at``: ``Condition.files_checked_at``."""
+    """The metric of followed files. ``checked_at``: ``ReplicaState.files_checked_at``."""
 
     def __init__(self, checked_at: Mapping[str, float]) -> None:
         self._checked_at = checked_at

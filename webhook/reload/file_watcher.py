@@ -13,15 +13,15 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from certs.authority import CertificateError
-from certs.following import FollowedFiles, Source
+from certs.following import CertificateSource, FollowedFiles
 from certs.serving import LiveContext, Serving
 from cluster.client.new_errors import NewErrors
 from policies.state.snapshot import Snapshot
-from sources.sources import Loaded, Sources, SourcesError
+from sources.sources import LoadedSources, Sources, SourcesError
 from telemetry import log
 from webhook.reload import activation
 from webhook.reload.changed_files import ChangedFiles, beside
-from webhook.reload.condition import Condition
+from webhook.reload.condition import ReplicaState
 
 LOOK = 1.0
 """Seconds between two checks of files: the certificate is read whole in 30 us, of a hundred policy files only
@@ -48,7 +48,7 @@ async def every_second(look: Callable[[], Awaitable[None]]) -> None:
 class PolicyFileWatcher:
     """Activates the policies of the sources."""
 
-    def __init__(self, sources: Sources, condition: Condition) -> None:
+    def __init__(self, sources: Sources, condition: ReplicaState) -> None:
         self._paths = list(sources.paths)
         self._followed = ChangedFiles(sources)
         self._condition = condition
@@ -88,7 +88,7 @@ class PolicyFileWatcher:
         if loaded is not None:
             await activation.load(self._condition, loaded.update, loaded.warnings)
 
-    async def _changed(self) -> Loaded | None:
+    async def _changed(self) -> LoadedSources | None:
         try:
             return await self._followed.changed()
         finally:
@@ -115,7 +115,7 @@ class CertificateWatcher:
     Raises CertificateError where the source has none at the start.
     """
 
-    def __init__(self, source: Source, condition: Condition, callers: str = "") -> None:
+    def __init__(self, source: CertificateSource, condition: ReplicaState, callers: str = "") -> None:
         self._source = source
         self._condition = condition
         self._metrics = condition.replica.metrics

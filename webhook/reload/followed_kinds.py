@@ -12,7 +12,7 @@ from typing import Any
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.reflector import Reflector
 from policies.facts import admission_queues
-from policies.state.objects import Entry, Key
+from policies.state.objects import Key, ObjectEntry
 from telemetry import log
 from telemetry.watch_metrics import Watching
 
@@ -72,7 +72,7 @@ def watching(
         )
 
 
-def denied(entries: Iterable[Entry]) -> tuple[int, int]:
+def denied(entries: Iterable[ObjectEntry]) -> tuple[int, int]:
     """Return how many objects are not understood in their newest form: (those whose last good form is in force, the
     others)."""
     wrong = [entry for entry in entries if entry.understood.errors]

@@ -24,7 +24,7 @@ from policies.pods.unlisted_accelerators import overlooked
 from policies.state.snapshot import Snapshot
 from policies.values.untyped import maps_in
 from registration.configurations import CLAIMS_CHOSEN, FIRST_NAME, MADE_OF, NAME, NAMES_CHOSEN, QUEUES_CHOSEN, made_of
-from registration.entries import CLAIMS, DEFAULT, Chosen
+from registration.entries import CLAIMS, DEFAULT, InstallChoices
 from registration.match_conditions import PatternError
 from telemetry import log
 
@@ -108,7 +108,7 @@ class RegistrationCheck:
     client: Client
     snapshot: Callable[[], Snapshot | None]
     found: Registered
-    _own: dict[Chosen, str] = field(default_factory=dict)
+    _own: dict[InstallChoices, str] = field(default_factory=dict)
     _without_rules: set[str] = field(default_factory=set)
     """Paths of configurations that had no rules at the last look; at two looks in a row, they count as missing."""
 
@@ -159,7 +159,7 @@ class RegistrationCheck:
     def _differs(self, annotations: dict[str, str], snapshot: Snapshot) -> bool:
         """Return whether the registration was made from another catalog; one without a digest was."""
         claims = next((one for one in CLAIMS if one == annotations.get(CLAIMS_CHOSEN)), DEFAULT.claims)
-        chosen = Chosen(claims=claims, names=_names(annotations), queues=annotations.get(QUEUES_CHOSEN) == "true")
+        chosen = InstallChoices(claims=claims, names=_names(annotations), queues=annotations.get(QUEUES_CHOSEN) == "true")
         if chosen not in self._own:
             self._own.clear()
             try:

@@ -28,7 +28,7 @@ from sources.sources import ClusterSource
 from telemetry import log
 
 if TYPE_CHECKING:
-    from cluster.certificates.follower import Follower, Pair
+    from cluster.certificates.follower import Pair, SecretFollower
     from cluster.client.api_client import Client
 
 DEFAULT_LIVES = Lives()
@@ -81,7 +81,7 @@ class SharedCertificate:
         self._names = names
         self._origin = Path(f"Secret {secret.namespace}") / secret.name
         self._places = self._origin / "tls.crt", self._origin / "tls.key"
-        self._follower: Follower | None = None
+        self._follower: SecretFollower | None = None
         self._access_error = ""
         self._served: Pair | None = None
         self._provisional = False
@@ -153,9 +153,9 @@ class SharedCertificate:
             finally:
                 await client.close()
 
-    def _made(self, client: Client) -> Follower:
+    def _made(self, client: Client) -> SecretFollower:
         from cluster.certificates.keeper import Keeper
-        from cluster.certificates.reader import Reader
+        from cluster.certificates.reader import SecretReader
         from cluster.certificates.registrations import Registrations
         from cluster.certificates.secret_store import SecretStore
 
@@ -164,7 +164,7 @@ class SharedCertificate:
             Registrations(client, NAME, _log, first=FIRST_NAME),
         )
         if self._secret.source == "theirs":
-            return Reader(client, store, registrations, _log, overlap=self._secret.lives.overlap)
+            return SecretReader(client, store, registrations, _log, overlap=self._secret.lives.overlap)
         return Keeper(client, store, registrations, _log, names=self._names, lives=self._secret.lives)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from analysis.scan.finding import MOST_NAMED, Finding, Kind, Value, Where
+from analysis.scan.finding import MOST_NAMED, Finding, FindingSubject, Kind, Value
 from analysis.scan.machines import Machines
-from analysis.scan.seen import GpuNode, Seen
+from analysis.scan.seen import GpuNode, ScannedCluster
 from catalog import Catalog
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.offered_devices import STACKS, Offering
@@ -23,7 +23,7 @@ _Values = tuple[tuple[str, Value], ...]
 _Judge = Callable[[GpuNode], _Values | None]
 
 
-def find(seen: Seen) -> Iterator[Finding]:
+def find(seen: ScannedCluster) -> Iterator[Finding]:
     """Yield the findings on nodes; those of a group that are alike are one."""
     machines, unmaintained = Machines(seen.catalog), _Unmaintained(seen.cluster.facts)
     judges: tuple[tuple[Kind, tuple[str, ...], _Judge], ...] = (
@@ -43,7 +43,7 @@ def find(seen: Seen) -> Iterator[Finding]:
         prices = [node.usd * node.devices for node in nodes if node.usd is not None and node.devices]
         yield Finding(
             kind=kind,
-            where=Where(what, "", name),
+            where=FindingSubject(what, "", name),
             values=dict(values),
             nodes=len(nodes),
             names=tuple(sorted(node.name for node in nodes)[:MOST_NAMED]),

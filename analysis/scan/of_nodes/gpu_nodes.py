@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from analysis.audit.stored_pod import Controller
-from analysis.scan.finding import MOST_NAMED, Finding, Where
+from analysis.scan.finding import MOST_NAMED, Finding, FindingSubject
 from analysis.scan.node_price import NodePrices
-from analysis.scan.seen import GpuNode, Seen
+from analysis.scan.seen import GpuNode, ScannedCluster
 from catalog import Catalog
 
 OF_NODES = ("DaemonSet", "Node")
@@ -24,7 +24,7 @@ def tainted(node: GpuNode, catalog: Catalog) -> bool:
     )
 
 
-def find(seen: Seen) -> Iterator[Finding]:
+def find(seen: ScannedCluster) -> Iterator[Finding]:
     """Yield each group of GPU nodes without a taint, with the pods on them that have no device."""
     groups: dict[tuple[str, str], list[GpuNode]] = {}
     for node in seen.nodes.values():
@@ -42,7 +42,7 @@ def find(seen: Seen) -> Iterator[Finding]:
         prices = [usd for node in nodes if (usd := prices_of.of_node(node)) is not None]
         yield Finding(
             kind="nodes-untainted",
-            where=Where(what, "", name),
+            where=FindingSubject(what, "", name),
             values={"plain": sum(count for _, _, count in plain_pods), "owners": _owners(plain_pods)},
             nodes=len(nodes),
             names=tuple(sorted(node.name for node in nodes)[:MOST_NAMED]),

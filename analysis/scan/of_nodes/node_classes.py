@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.scan.finding import Finding, Where
+from analysis.scan.finding import Finding, FindingSubject
 from analysis.scan.of_nodes.node_pools import GpuPool, blocked, pools
-from analysis.scan.seen import Seen
+from analysis.scan.seen import ScannedCluster
 from policies.values.untyped import map_at, maps_in, text_of
 
 NEWEST = "@latest"
 
 
-def find(seen: Seen) -> Iterator[Finding]:
+def find(seen: ScannedCluster) -> Iterator[Finding]:
     """Yield each class with such an alias that a NodePool for GPUs uses and lets drift."""
     users: dict[str, list[GpuPool]] = {}
     for pool in pools(seen):
@@ -29,7 +29,7 @@ def find(seen: Seen) -> Iterator[Finding]:
             prices = [pod.usd for pod in runs if pod.usd is not None]
             yield Finding(
                 kind="node-class-latest-image",
-                where=Where("EC2NodeClass", "", name),
+                where=FindingSubject("EC2NodeClass", "", name),
                 values={"alias": newest[0], "pools": tuple(sorted(pool.name for pool in users[name])), "runs": len(runs)},
                 pods=len(runs),
                 gpus=sum(pod.gpus for pod in runs),

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from analysis.scan.finding import Finding, Value, Where
-from analysis.scan.seen import GpuPod, Seen
+from analysis.scan.finding import Finding, FindingSubject, Value
+from analysis.scan.seen import GpuPod, ScannedCluster
 from catalog import Catalog, Platform
 from policies.facts.cluster_facts import NodePool
 from policies.facts.platform_detection import Detector
@@ -34,7 +34,7 @@ class GpuPool(NamedTuple):
     """The runs on its nodes."""
 
 
-def pools(seen: Seen) -> Iterator[GpuPool]:
+def pools(seen: ScannedCluster) -> Iterator[GpuPool]:
     """Yield the NodePools that are made for GPUs: whose requirements leave GPU machines alone, or that have made a node with devices."""
     detector = Detector(seen.catalog)
     with_devices = {node.labels.get(POOL_LABEL) for node in seen.nodes.values() if node.devices}
@@ -77,14 +77,14 @@ def letters(names: Iterable[str]) -> set[str]:
     return {name[: next((at for at, one in enumerate(name) if not one.isalpha()), len(name))] for name in names}
 
 
-def find(seen: Seen) -> Iterator[Finding]:
+def find(seen: ScannedCluster) -> Iterator[Finding]:
     """Yield the traps of each NodePool for GPUs."""
     for pool in pools(seen):
         for kind, values in (*_disruption(pool, seen), *_shape(pool, seen.catalog)):
             gpus, usd = _at_stake(pool)
             yield Finding(
                 kind=kind,  # type: ignore[arg-type]
-                where=Where("NodePool", "", pool.name),
+                where=FindingSubject("NodePool", "", pool.name),
                 values=values,
                 pods=len(pool.runs),
                 gpus=gpus,
@@ -101,7 +101,7 @@ def _at_stake(pool: GpuPool) -> tuple[int, float | None]:
 _Found = Iterator[tuple[str, Mapping[str, Value]]]
 
 
-def _disruption(pool: GpuPool, seen: Seen) -> _Found:
+def _disruption(pool: GpuPool, seen: ScannedCluster) -> _Found:
     """Yield the settings by which Karpenter takes a node away under what runs on it."""
     spec = map_at(pool.raw, "spec")
     disruption, template = map_at(spec, "disruption"), map_at(spec, "template", "spec")

@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from analysis.scan.finding import Finding, Where
+from analysis.scan.finding import Finding, FindingSubject
 from analysis.scan.of_nodes.node_pools import categories
-from analysis.scan.seen import Seen
+from analysis.scan.seen import ScannedCluster
 from catalog import Catalog, MachineType, Platform
 from catalog.nearest import nearest, of_model
 from policies.facts.platform_detection import Detector
@@ -31,7 +31,7 @@ _AZURE = re.compile(r"(?:standard_)?(n[a-z]*?)(\d+)([a-z].*)?")
 """A size of Azure's N series: its letters, the number of cores, its features and version."""
 
 
-def find(seen: Seen) -> Iterator[Finding]:
+def find(seen: ScannedCluster) -> Iterator[Finding]:
     """Yield a finding for each requirement of a NodePool that names machines which do not exist."""
     detector = Detector(seen.catalog)
     for raw in seen.cluster.nodepools:
@@ -40,16 +40,16 @@ def find(seen: Seen) -> Iterator[Finding]:
         platform = None if facts is None else seen.catalog.platforms.get(detector.of_pool(facts).platform)
         if facts is None or platform is None:
             continue
-        known = _Known(platform, seen.catalog)
+        known = _MachineNames(platform, seen.catalog)
         for key, operator, values in facts.requirements:
             wrong = known.wrong(key, values) if operator == "In" else {}
             if wrong:
                 given: dict[str, str | int | tuple[str, ...]] = {"key": key, "unknown": tuple(wrong), "nearest": tuple(wrong.values())}
                 given["all"] = int(len(wrong) == len(set(values)))
-                yield Finding(kind="pool-unknown-machine", where=Where("NodePool", "", name), values=given)
+                yield Finding(kind="pool-unknown-machine", where=FindingSubject("NodePool", "", name), values=given)
 
 
-class _Known:
+class _MachineNames:
     """The names of a platform's machines."""
 
     def __init__(self, platform: Platform, catalog: Catalog) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from analysis.scan.finding import Hit
 from analysis.scan.of_pods.node_selection import admits
 from analysis.scan.remedies import Remedies
-from analysis.scan.seen import GpuPod, Seen
+from analysis.scan.seen import GpuPod, ScannedCluster
 
 LARGE_GB = 40
 """Memory from which a GPU is one for training: the smallest A100. What notebooks usually get (T4 16, L4 and A10G 24 GB) has less."""
@@ -15,7 +15,7 @@ SEVERAL = 2
 """Devices from which a notebook holds more than interactive work uses."""
 
 
-def find(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
+def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
     """Yield the notebooks that hold whole large GPUs, or several of any."""
     for pod in seen.pods:
         if pod.role != "notebook" or pod.node is None or not _large(pod, seen):
@@ -26,7 +26,7 @@ def find(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
         yield Hit("notebook-on-large-gpu", pod, (("model", model), ("memory", memory), ("each", pod.gpus)), mended, ("Node",))
 
 
-def _large(pod: GpuPod, seen: Seen) -> bool:
+def _large(pod: GpuPod, seen: ScannedCluster) -> bool:
     whole = any((resource := seen.catalog.resource(name)) is not None and resource.kind == "gpu" for name in pod.names)
     gpu = pod.node.gpu if pod.node is not None else None
     return whole and (pod.gpus >= SEVERAL or (gpu is not None and (gpu.memory_gb or 0) >= LARGE_GB))

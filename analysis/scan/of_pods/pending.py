@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from analysis.scan.finding import Hit, Kind, Obstacle, Reason
+from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason
 from analysis.scan.of_nodes.node_pools import categories, letters, machines_named
 from analysis.scan.remedies import Remedies
-from analysis.scan.seen import GpuPod, Seen
+from analysis.scan.seen import GpuPod, ScannedCluster
 from policies.facts.platform_detection import Detector
 from policies.pods.view import DEFAULT_SCHEDULER, Raw
 from policies.scheduling.blockers import Blocker
@@ -34,20 +34,20 @@ class Pools(NamedTuple):
     """See ``blind``."""
 
 
-class Judged(NamedTuple):
+class PodObstacles(NamedTuple):
     """What is in the way of one pod."""
 
     known: Outlook
     """The best on any place that is known."""
     never: bool
     """True if it is certain that nothing can ever run it."""
-    reasons: tuple[Reason, ...]
+    reasons: tuple[PlaceReason, ...]
     unjudged: tuple[str, ...]
 
 
-def find(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
+def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
     """Yield each pod without a node, but those that misspell what they ask for."""
-    judged: dict[int, Judged] = {}
+    judged: dict[int, PodObstacles] = {}
     pools = Pools(without_gpus(seen), blind(seen))
     for pod in seen.pods:
         if pod.stored.node or any(name in seen.catalog.misspellings for name in pod.names):
@@ -59,7 +59,7 @@ def find(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
         yield Hit(kind, pod, values, _mended(pod, whole, now, seen, remedies, pools))
 
 
-def _mended(pod: GpuPod, whole: Raw, now: Judged, seen: Seen, remedies: Remedies, pools: Pools) -> bool | None:
+def _mended(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, remedies: Remedies, pools: Pools) -> bool | None:
     """Return whether policies would have given it a place; None where no place is missing, so that they can mend nothing."""
     if now.known != "never":
         return None
@@ -69,22 +69,22 @@ def _mended(pod: GpuPod, whole: Raw, now: Judged, seen: Seen, remedies: Remedies
     return any(outlook(found) != "never" for _, found in _places(patched, seen, pools))
 
 
-def judge(whole: Raw, seen: Seen, pools: Pools) -> Judged:
+def judge(whole: Raw, seen: ScannedCluster, pools: Pools) -> PodObstacles:
     """Return what is in the way of a pod that asks for devices."""
     wanted = wants(whole)
     places = list(_places(wanted, seen, pools))
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
-    return Judged(known, never, tuple(_reasons(places, wanted)), wanted.unjudged)
+    return PodObstacles(known, never, tuple(_reasons(places, wanted)), wanted.unjudged)
 
 
-class _Place(NamedTuple):
+class _PendingPlace(NamedTuple):
     name: str
     nodes: int
 
 
-def without_gpus(seen: Seen) -> frozenset[str]:
+def without_gpus(seen: ScannedCluster) -> frozenset[str]:
     """Return the NodePools that name families or types of machines of which none can have a GPU, by the letters that a family begins with:
     those of the platform's categories with GPUs are known (``Platform.gpu_pools``), and ``m6i`` begins with none of them."""
     found = set()
@@ -100,7 +100,7 @@ def without_gpus(seen: Seen) -> frozenset[str]:
     return frozenset(found)
 
 
-def blind(seen: Seen) -> frozenset[str]:
+def blind(seen: ScannedCluster) -> frozenset[str]:
     """Return the NodePools that name only machines whose GPUs their platform does not see: nothing is made of them for a pod with a GPU,
     unless a NodeOverlay gives Karpenter those GPUs."""
     found, detector = set(), Detector(seen.catalog)
@@ -112,7 +112,7 @@ def blind(seen: Seen) -> frozenset[str]:
     return frozenset(found)
 
 
-def _places(wanted: Wants, seen: Seen, pools: Pools) -> Iterator[tuple[_Place, tuple[Blocker, ...]]]:
+def _places(wanted: Wants, seen: ScannedCluster, pools: Pools) -> Iterator[tuple[_PendingPlace, tuple[Blocker, ...]]]:
     """Yield each group of nodes with what is in the way on the node of it that comes nearest, and each NodePool."""
     fleet: Fleet = seen.fleet
     for group in fleet.groups:
@@ -125,11 +125,11 @@ def _places(wanted: Wants, seen: Seen, pools: Pools) -> Iterator[tuple[_Place, t
                 break
         if nearest is not None:
             what, name = seen.nodes[group.nodes[0].name].group
-            yield _Place(f"{what} {name}", len(group.nodes)), nearest
+            yield _PendingPlace(f"{what} {name}", len(group.nodes)), nearest
     for pool in fleet.pools:
         if pool.name not in pools.plain:
             unseen = tuple(_unseen(wanted)) if pool.name in pools.blind else ()
-            yield _Place(f"new nodes of NodePool {pool.name}", 0), (*blockers(wanted, pool, fleet), *unseen)
+            yield _PendingPlace(f"new nodes of NodePool {pool.name}", 0), (*blockers(wanted, pool, fleet), *unseen)
 
 
 def _unseen(wanted: Wants) -> Iterator[Blocker]:
@@ -143,30 +143,30 @@ def _distance(found: tuple[Blocker, ...]) -> tuple[int, int, int]:
     return OUTLOOKS.index(outlook(found)), len(found), -max((one.have for one in found if one.kind == "capacity"), default=0)
 
 
-def _reasons(places: list[tuple[_Place, tuple[Blocker, ...]]], wanted: Wants) -> Iterator[Reason]:
+def _reasons(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants) -> Iterator[PlaceReason]:
     """Yield why the pod is on none of the places that have what it asks for, those that are alike together; where none has it, what
     comes nearest."""
     having = [(place, found) for place, found in places if not any(one.kind in _ABSENT and _device(one) for one in found)]
-    merged: dict[tuple[Obstacle, ...], list[_Place]] = {}
+    merged: dict[tuple[Obstacle, ...], list[_PendingPlace]] = {}
     for place, found in having or _most(places, wanted):
         merged.setdefault(tuple(_obstacle(one) for one in found), []).append(place)
 
-    def far(one: tuple[tuple[Obstacle, ...], list[_Place]]) -> tuple[int, int]:
+    def far(one: tuple[tuple[Obstacle, ...], list[_PendingPlace]]) -> tuple[int, int]:
         return sum(_FAR.get(found.kind, 1) for found in one[0]), -sum(place.nodes for place in one[1])
 
     for obstacles, named in sorted(merged.items(), key=far):
-        yield Reason(tuple(dict.fromkeys(place.name for place in named)), sum(place.nodes for place in named), obstacles)
+        yield PlaceReason(tuple(dict.fromkeys(place.name for place in named)), sum(place.nodes for place in named), obstacles)
 
 
-def _most(places: list[tuple[_Place, tuple[Blocker, ...]]], wanted: Wants) -> list[tuple[_Place, tuple[Blocker, ...]]]:
+def _most(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants) -> list[tuple[_PendingPlace, tuple[Blocker, ...]]]:
     """Return, for each device that the pod asks for and that is missing, the most that any place has of it."""
-    found: dict[str, tuple[_Place, Blocker]] = {}
+    found: dict[str, tuple[_PendingPlace, Blocker]] = {}
     for place, every in places:
         for one in every:
             if one.kind in _ABSENT and _device(one) and (one.key not in found or one.have > found[one.key][1].have):
                 found[one.key] = place, one
-    return [(place if one.have else _Place("", 0), (one,)) for place, one in found.values()] or [
-        (_Place("", 0), (Blocker("resource", name, need=need),)) for name, need in wanted.requests.items() if "/" in name
+    return [(place if one.have else _PendingPlace("", 0), (one,)) for place, one in found.values()] or [
+        (_PendingPlace("", 0), (Blocker("resource", name, need=need),)) for name, need in wanted.requests.items() if "/" in name
     ]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.scan.finding import MOST_NAMED, Finding, Hit, Where
-from analysis.scan.seen import Seen
+from analysis.scan.finding import MOST_NAMED, Finding, FindingSubject, Hit
+from analysis.scan.seen import ScannedCluster
 from policies.pods.unlisted_accelerators import is_extended, looks_like_one, overlooked
 
 
-def find(seen: Seen) -> Iterator[Finding]:
+def find(seen: ScannedCluster) -> Iterator[Finding]:
     """Yield each unlisted name that nodes, DeviceClasses or pods have."""
     catalog, facts = seen.catalog, seen.cluster.facts
     names = set(overlooked(facts, catalog))
@@ -28,7 +28,7 @@ def find(seen: Seen) -> Iterator[Finding]:
         classes = sorted(one for one, known in facts.device_classes.items() if known.extended == name)
         yield Finding(
             kind="unlisted-name",
-            where=Where("resource", "", name),
+            where=FindingSubject("resource", "", name),
             values={"classes": tuple(classes[:MOST_NAMED])},
             pods=len(asked.get(name, ())),
             nodes=len(nodes),
@@ -38,7 +38,7 @@ def find(seen: Seen) -> Iterator[Finding]:
         )
 
 
-def misspelt(seen: Seen) -> Iterator[Hit]:
+def misspelt(seen: ScannedCluster) -> Iterator[Hit]:
     """Yield the pods that wait for a name that nothing offers. That the shipped library denies them with the right name is no mending:
     they are not counted as such."""
     for pod in seen.pods:

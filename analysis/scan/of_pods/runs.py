@@ -9,7 +9,7 @@ from typing import Any
 from analysis.scan.finding import Hit
 from analysis.scan.of_pods.node_selection import admits
 from analysis.scan.remedies import Remedies
-from analysis.scan.seen import GpuNode, GpuPod, Seen
+from analysis.scan.seen import GpuNode, GpuPod, ScannedCluster
 from catalog import Catalog
 from policies.pods.annotations import DURATION
 from policies.pods.view import GRACE, Pod, PodError, Raw
@@ -23,7 +23,7 @@ LONG = 2 * 3600
 than spot saves."""
 
 
-def find(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
+def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
     """Yield what is found of runs that have a node."""
     for pod in seen.pods:
         if pod.role != "run" or pod.node is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.scan.seen import Seen
+from analysis.scan.seen import ScannedCluster
 from analysis.scan.suggestions.suggestion import Suggestion
 
 
-def suggest(seen: Seen) -> Iterator[Suggestion]:
+def suggest(seen: ScannedCluster) -> Iterator[Suggestion]:
     """Yield it where there are GPU nodes or GPU pods."""
     keys = {taint.taint.key for taint in seen.catalog.taints}
     nodes = [node for node in seen.nodes.values() if node.devices]

@@ -8,15 +8,15 @@ from dataclasses import replace
 from analysis.scan.finding import Hit
 from analysis.scan.remedies import Applier, Remedies
 from analysis.scan.report import hits
-from analysis.scan.seen import Seen
-from analysis.scan.suggestions.suggestion import Effect, Suggestion
+from analysis.scan.seen import ScannedCluster
+from analysis.scan.suggestions.suggestion import Suggestion, SuggestionEffect
 from catalog import Catalog
 from policies.document import Document
 from policies.objects.parse import parse_objects
 from policies.state.updater import Options, Updater
 
 
-def effect(suggestion: Suggestion, seen: Seen, before: Sequence[Hit], options: Options, apply: Applier) -> Effect:
+def effect(suggestion: Suggestion, seen: ScannedCluster, before: Sequence[Hit], options: Options, apply: Applier) -> SuggestionEffect:
     """Return what it would do to the pods that were seen. Raises InputError if it is no policy, which is a mistake of ours."""
     remedies = _remedies(suggestion, seen.catalog, options, seen, apply)
     every = [remedies.of(pod.stored) for pod in seen.pods]
@@ -29,14 +29,14 @@ def effect(suggestion: Suggestion, seen: Seen, before: Sequence[Hit], options: O
     for hit in hits(seen, remedies):
         if hit.kind in suggestion.mends and _key(hit) in concerned:
             mended[_key(hit)] = mended.get(_key(hit), True) and bool(hit.mended)
-    return Effect(matched=matched, changed=changed, denied=denied, found=len(concerned), mended=sum(mended.values()))
+    return SuggestionEffect(matched=matched, changed=changed, denied=denied, found=len(concerned), mended=sum(mended.values()))
 
 
 def _key(hit: Hit) -> tuple[str, str]:
     return hit.pod.stored.namespace, hit.pod.stored.name
 
 
-def _remedies(suggestion: Suggestion, catalog: Catalog, options: Options, seen: Seen, apply: Applier) -> Remedies:
+def _remedies(suggestion: Suggestion, catalog: Catalog, options: Options, seen: ScannedCluster, apply: Applier) -> Remedies:
     document = Document(file=f"{suggestion.name}.yaml", value=suggestion.manifest("Enforce"))
     policy_set, errors, _ = parse_objects([document], catalog)
     if errors:

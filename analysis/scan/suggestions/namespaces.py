@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from analysis.scan.seen import GpuPod, Seen
+from analysis.scan.seen import GpuPod, ScannedCluster
 from analysis.scan.suggestions.suggestion import Suggestion
 from catalog import Catalog
 from kube.taints import Taint
@@ -21,7 +21,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """What a namespace may be called (RFC 1123): a dump may hold any name, and the name is that of a file."""
 
 
-def suggest(seen: Seen) -> Iterator[Suggestion]:
+def suggest(seen: ScannedCluster) -> Iterator[Suggestion]:
     """Yield one for each namespace with GPU pods that have a node, but those that Berth leaves alone."""
     teams: dict[str, list[GpuPod]] = {}
     for pod in seen.pods:

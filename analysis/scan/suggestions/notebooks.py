@@ -7,11 +7,11 @@ from typing import Any
 
 from analysis.scan.finding import Hit
 from analysis.scan.of_pods.notebooks import LARGE_GB
-from analysis.scan.seen import NOTEBOOK_LABEL, NOTEBOOKS, Seen
+from analysis.scan.seen import NOTEBOOK_LABEL, NOTEBOOKS, ScannedCluster
 from analysis.scan.suggestions.suggestion import Suggestion
 
 
-def suggest(seen: Seen, hits: Sequence[Hit]) -> Iterator[Suggestion]:
+def suggest(seen: ScannedCluster, hits: Sequence[Hit]) -> Iterator[Suggestion]:
     """Yield one for notebooks that the catalog knows, and one for those of JupyterHub, where some hold a large GPU and there is a
     smaller one."""
     found = [hit.pod for hit in hits if hit.kind == "notebook-on-large-gpu" and hit.pod.gpus == 1]

@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.scan.finding import Hit, Kind
 from analysis.scan.of_nodes.node_pools import pools
-from analysis.scan.seen import RUNS, GpuPod, Seen
+from analysis.scan.seen import RUNS, GpuPod, ScannedCluster
 from analysis.scan.suggestions.suggestion import Suggestion
 from policies.values import duration
 from policies.values.untyped import map_at
@@ -17,7 +17,7 @@ CHECKPOINT = 30 * 60
 OVER = "2h"
 
 
-def suggest(seen: Seen, hits: Sequence[Hit]) -> Iterator[Suggestion]:
+def suggest(seen: ScannedCluster, hits: Sequence[Hit]) -> Iterator[Suggestion]:
     """Yield it where something is found of runs."""
     kinds: tuple[Kind, ...] = ("run-unprotected", "run-on-spot")
     found = {kind: [hit for hit in hits if hit.kind == kind] for kind in kinds}
@@ -51,13 +51,13 @@ def suggest(seen: Seen, hits: Sequence[Hit]) -> Iterator[Suggestion]:
     )
 
 
-def _grace(seen: Seen) -> int:
+def _grace(seen: ScannedCluster) -> int:
     """Return the time for a checkpoint, or what the NodePools with runs on their nodes leave of it."""
     terms = [duration.read(map_at(pool.raw, "spec", "template", "spec").get("terminationGracePeriod")) for pool in pools(seen) if pool.runs]
     return min([CHECKPOINT, *(int(one) for one in terms if one is not None and one > 30)])
 
 
-def _families(seen: Seen, runs: Sequence[GpuPod]) -> tuple[str, ...]:
+def _families(seen: ScannedCluster, runs: Sequence[GpuPod]) -> tuple[str, ...]:
     """Return the architectures that all runs are on, if the cluster has others too; () if one of them is not known."""
     used = {pod.node.gpu.family if pod.node.gpu is not None else "" for pod in runs if pod.node is not None}
     every = {node.gpu.family for node in seen.nodes.values() if node.devices and node.gpu is not None}

@@ -38,7 +38,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class SuggestionEffect:
     """What a policy would do to the pods that exist, were it alone and in Enforce."""
 
     matched: int = 0

@@ -7,24 +7,24 @@ from typing import NamedTuple
 
 from analysis.scan.finding import Hit, Value
 from analysis.scan.remedies import Applier
-from analysis.scan.seen import Seen
+from analysis.scan.seen import ScannedCluster
 from analysis.scan.suggestions import accelerators, namespaces, notebooks, runs
 from analysis.scan.suggestions.effects import effect
-from analysis.scan.suggestions.suggestion import Code, Effect, Suggestion
+from analysis.scan.suggestions.suggestion import Code, Suggestion, SuggestionEffect
 from policies.state.updater import Options
 
 
-class Written(NamedTuple):
+class WrittenSuggestion(NamedTuple):
     """One suggestion with its effect."""
 
     suggestion: Suggestion
-    effect: Effect
+    effect: SuggestionEffect
 
 
-def suggestions(seen: Seen, hits: Sequence[Hit], options: Options, apply: Applier) -> Iterator[Written]:
+def suggestions(seen: ScannedCluster, hits: Sequence[Hit], options: Options, apply: Applier) -> Iterator[WrittenSuggestion]:
     """Yield every policy that fits what was seen."""
     for one in (*accelerators.suggest(seen), *runs.suggest(seen, hits), *notebooks.suggest(seen, hits), *namespaces.suggest(seen)):
-        yield Written(one, effect(one, seen, hits, options, apply))
+        yield WrittenSuggestion(one, effect(one, seen, hits, options, apply))
 
 
 _WHY: Mapping[Code, str] = {
@@ -35,7 +35,7 @@ _WHY: Mapping[Code, str] = {
 }
 
 
-def comment(written: Written) -> Iterator[str]:
+def comment(written: WrittenSuggestion) -> Iterator[str]:
     """Yield the lines of the comment above a policy: why it is there, and what it would do today."""
     suggestion, done = written
     values = {key: ", ".join(map(str, value)) if isinstance(value, tuple) else value for key, value in suggestion.values.items()}

@@ -14,7 +14,7 @@ from analysis.audit.outcomes import FINDINGS, Finding
 from analysis.audit.stored_pod import StoredPod
 from analysis.scan.exposure import Exposure
 from cli.output.columns import table
-from cli.terminal.screen import PLAIN, Screen
+from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
 from policies.state.snapshot import Snapshot
 
@@ -23,7 +23,7 @@ COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *OF_FI
 HEADS_OF_FINDINGS = ("WOULD CHANGE", "WOULD DENY", "NOT AS ENFORCED", "NO LONGER FIT")
 HEADS = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", *HEADS_OF_FINDINGS, "UNPROTECTED", "ON SPOT")
 NUMBERS = range(3, len(COLUMNS))
-"""The columns of ``Line.cells`` that are numbers."""
+"""The columns of ``AuditLine.cells`` that are numbers."""
 ALL = "(all)"
 """Stands for every policy in a row of a namespace."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -33,7 +33,7 @@ LONGEST = 253
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class AuditAnswer:
     """What is shown."""
 
     ledger: Ledger
@@ -43,7 +43,7 @@ class Answer:
 
 
 @dataclass(slots=True, kw_only=True)
-class Line:
+class AuditLine:
     """The pods of one namespace to which one policy applies."""
 
     namespace: str
@@ -76,7 +76,7 @@ class Line:
         return self.namespace, self.policy, self.mode, str(self.pods), str(self.gpus), usd, *map(str, counts)
 
 
-def text(form: str, answer: Answer, screen: Screen = PLAIN) -> str:
+def text(form: str, answer: AuditAnswer, screen: Terminal = PLAIN) -> str:
     """Return the answer as ``table``, ``json`` or ``csv``."""
     found = lines(answer)
     if form == "json":
@@ -91,14 +91,16 @@ def text(form: str, answer: Answer, screen: Screen = PLAIN) -> str:
     return _table(found, answer.ledger, screen)
 
 
-def lines(answer: Answer) -> list[Line]:
+def lines(answer: AuditAnswer) -> list[AuditLine]:
     """Return a line for each namespace, and one for each policy that applies there."""
     modes = {compiled.policy.id: compiled.mode for compiled in answer.snapshot.policies}
-    found: dict[tuple[str, str], Line] = {}
+    found: dict[tuple[str, str], AuditLine] = {}
 
-    def line(namespace: str, policy: str) -> Line:
+    def line(namespace: str, policy: str) -> AuditLine:
         mode = modes.get(policy, "")
-        return found.setdefault((namespace, policy), Line(namespace=namespace, policy=policy, mode=mode, counts=dict.fromkeys(FINDINGS, 0)))
+        return found.setdefault(
+            (namespace, policy), AuditLine(namespace=namespace, policy=policy, mode=mode, counts=dict.fromkeys(FINDINGS, 0))
+        )
 
     for pod in answer.ledger.pods.values():
         namespace, exposed = pod.stored.namespace, answer.exposure(pod.stored)
@@ -109,7 +111,7 @@ def lines(answer: Answer) -> list[Line]:
     return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1] != ALL, key[1]))]
 
 
-def _value(line: Line) -> dict[str, Any]:
+def _value(line: AuditLine) -> dict[str, Any]:
     usd = None if line.usd is None else round(line.usd, 2)
     counts: dict[str, int] = {finding: line.counts[finding] for finding in FINDINGS}
     policy = None if line.policy == ALL else line.policy
@@ -138,7 +140,7 @@ def unformulated(cell: str) -> str:
     return f"'{cell}" if cell.startswith(FORMULA) else cell
 
 
-def _table(found: Sequence[Line], ledger: Ledger, screen: Screen) -> str:
+def _table(found: Sequence[AuditLine], ledger: Ledger, screen: Terminal) -> str:
     if not found:
         return "No pod requests an accelerator.\n"
     shown = table(HEADS, [[printable(cell, LONGEST) for cell in line.cells] for line in found], screen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.output.audit.answer import ALL, HEADS, NUMBERS, Answer, lines, summary, workloads
+from cli.output.audit.answer import ALL, HEADS, NUMBERS, AuditAnswer, lines, summary, workloads
 from cli.output.html_page import heading, page, paragraph, table
 
 MOST = 500
@@ -10,7 +10,7 @@ MOST = 500
 _HEADS = ("Namespace", "Workload", "Policy", "Finding", "Pods", "GPUs", "USD/h", "Message")
 
 
-def text(answer: Answer) -> str:
+def text(answer: AuditAnswer) -> str:
     """Return the page."""
     found = lines(answer)
     parts = [heading("GPU policies and existing pods"), paragraph(summary(answer.ledger))]
@@ -31,7 +31,7 @@ def text(answer: Answer) -> str:
     return page("berth audit", parts)
 
 
-def _results(answer: Answer) -> list[tuple[str, ...]]:
+def _results(answer: AuditAnswer) -> list[tuple[str, ...]]:
     found = []
     for workload in workloads(answer.ledger):
         scope = workload["scope"]

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from analysis.audit.outcomes import DENIALS, FINDINGS
-from analysis.audit.reported_counts import Count, ReportedLine, lines
+from analysis.audit.reported_counts import LowerBound, ReportedLine, lines
 from analysis.audit.stored_report import StoredReport, StoredResult
 from cli.output import html_page
 from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS, unformulated
 from cli.output.columns import Styled, table
 from cli.output.named_policy import chosen, enforced_already
-from cli.terminal.screen import PLAIN, Screen
+from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
 from policies.values.untyped import map_at, maps_in, text_of
 from sources.reports import Reports
@@ -34,7 +34,7 @@ NONE = "No findings in Berth's reports. Reports are written by berth audit --ser
 _RESULT = ("source", "policy", "rule", "category", "severity", "result", "message")
 
 
-def text(form: str, reports: Reports, screen: Screen = PLAIN) -> str:
+def text(form: str, reports: Reports, screen: Terminal = PLAIN) -> str:
     """Return the answer as ``table``, ``json``, ``csv`` or ``html``."""
     found = lines(reports.found)
     if form == "json":
@@ -67,7 +67,7 @@ def _number(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def preview(name: str, reports: Reports, screen: Screen = PLAIN) -> Iterator[str]:
+def preview(name: str, reports: Reports, screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield what switching a policy to Enforce would do: the sentence, then the list. Raises InputError for a policy without findings."""
     modes = _modes(reports)
     policy = chosen(
@@ -105,7 +105,7 @@ def _modes(reports: Reports) -> dict[str, set[str]]:
     return modes
 
 
-def _cell(count: Count, digits: int = 0) -> str:
+def _cell(count: LowerBound, digits: int = 0) -> str:
     return f"{count.least:.{digits}f}{'+' if count.open else ''}"
 
 
@@ -119,7 +119,7 @@ def _mode(line: ReportedLine) -> str:
     return "/".join(sorted(line.modes)) if line.policy else ""
 
 
-def _figures(line: ReportedLine) -> dict[str, Count]:
+def _figures(line: ReportedLine) -> dict[str, LowerBound]:
     usd = {"usdPerHour": line.usd} if line.usd is not None else {}
     return {"podsWithFindings": line.pods, "gpus": line.gpus, **usd, **{str(finding): line.counts[finding] for finding in FINDINGS}}
 
@@ -172,7 +172,7 @@ def _plain(result: StoredResult) -> dict[str, Any]:
     }
 
 
-def _table(found: Sequence[ReportedLine], reports: Reports, screen: Screen) -> str:
+def _table(found: Sequence[ReportedLine], reports: Reports, screen: Terminal) -> str:
     if not found:
         return f"{NONE}\n"
     shown = table(HEADS, [[printable(cell, LONGEST) for cell in _cells(line)] for line in found], screen)
@@ -189,7 +189,7 @@ def _below(found: Sequence[ReportedLine], reports: Reports) -> list[str]:
     return [sentence, *([OPEN] if opened else []), UNSAID]
 
 
-def _total(counts: Sequence[Count]) -> str:
+def _total(counts: Sequence[LowerBound]) -> str:
     return f"{'at least ' if any(count.open for count in counts) else ''}{sum(int(count.least) for count in counts)}"
 
 

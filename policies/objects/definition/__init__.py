@@ -13,11 +13,11 @@ from typing import get_args
 from policies.objects import parts as part
 from policies.objects.definition.node_template_spec import NODE_TEMPLATE
 from policies.objects.definition.policy_spec import POLICY
-from policies.objects.field_types import Kind, Struct, Text
+from policies.objects.field_types import Kind, PatternText, Struct
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-NAME = Text(wanted="a DNS subdomain", pattern=part.DNS_SUBDOMAIN)
-NAMESPACE = Text(wanted="a DNS label", pattern=part.DNS_LABEL, most=63)
+NAME = PatternText(wanted="a DNS subdomain", pattern=part.DNS_SUBDOMAIN)
+NAMESPACE = PatternText(wanted="a DNS label", pattern=part.DNS_LABEL, most=63)
 NAMESPACED: tuple[Kind, ...] = ("GPUPolicy",)
 SPECS: MappingProxyType[Kind, Struct] = MappingProxyType(
     {"ClusterGPUPolicy": POLICY, "GPUPolicy": POLICY, "GPUNodeTemplate": NODE_TEMPLATE}

@@ -10,7 +10,20 @@ from policies.objects import parts as part
 from policies.objects import validation as between
 from policies.objects.definition import queue_spec as queue
 from policies.objects.definition import running_spec as running
-from policies.objects.field_types import Choice, Field, Items, Kind, Name, SliceSize, Span, Struct, Template, Text, UsableMemory, Whole
+from policies.objects.field_types import (
+    Field,
+    Items,
+    Kind,
+    Name,
+    PatternText,
+    SliceSize,
+    Span,
+    Struct,
+    TemplateName,
+    UsableMemory,
+    Whole,
+    WordChoice,
+)
 from policies.verdict import MODES
 
 _CLUSTER: tuple[Kind, ...] = ("ClusterGPUPolicy",)
@@ -48,7 +61,7 @@ _MATCH = Struct(
                 fields=(
                     Field(
                         name="users", attribute="exclude_users", required=True,
-                        shape=Items(of=Text(wanted="a user name", pattern=_NO_SPACE)),
+                        shape=Items(of=PatternText(wanted="a user name", pattern=_NO_SPACE)),
                         about="Full user names, as in `request.userInfo.username`.", example="[system:serviceaccount:ci:runner]",
                     ),
                 ),
@@ -90,7 +103,7 @@ _REQUIRE = Struct(
         ),
         Field(
             name="requestsEqualLimits", store="requests_equal_limits", merge="union", example="[accelerators]",
-            shape=Items(of=Choice(values=("accelerators", "cpuAndMemory"))),
+            shape=Items(of=WordChoice(values=("accelerators", "cpuAndMemory"))),
             about="Resources whose requests must equal limits. `cpuAndMemory` gives the QoS class Guaranteed.",
         ),
         Field(
@@ -149,11 +162,11 @@ _DEFAULT = Struct(
     fields=(
         Field(
             name="acceleratorTaints", store="accelerator_taints", words="acceleratorTaints", example="Tolerate",
-            shape=Choice(values=("Tolerate",), means=MappingProxyType({"Tolerate": True})),
+            shape=WordChoice(values=("Tolerate",), means=MappingProxyType({"Tolerate": True})),
             about="Tolerates the taints of the requested vendor's GPU nodes in the catalog (`nvidia.com/gpu`, on AKS `sku=gpu`).",
         ),
         Field(
-            name="nodeTemplate", store="node_template", shape=Template(), example="a100-training",
+            name="nodeTemplate", store="node_template", shape=TemplateName(), example="a100-training",
             about="The GPUNodeTemplate whose nodes pods get.",
         ),
         *part.machine("gpuMemory"),
@@ -173,7 +186,7 @@ _DEFAULT = Struct(
             about="Additional taints to tolerate.", example="[{key: team, value: research, effect: NoSchedule}]",
         ),
         Field(
-            name="repair", merge="union", shape=Items(of=Choice(values=("accelerators",))), example="[accelerators]",
+            name="repair", merge="union", shape=Items(of=WordChoice(values=("accelerators",))), example="[accelerators]",
             about="Sets a request that differs from its limit to that limit, and a missing limit to the request.",
         ),
         *running.DEFAULTS,
@@ -185,7 +198,7 @@ _ALLOW = Struct(
     build=policy.Allow,
     fields=(
         Field(
-            name="nodeTemplates", store="node_templates", merge="union", shape=Items(of=Template()), example="[a100-training]",
+            name="nodeTemplates", store="node_templates", merge="union", shape=Items(of=TemplateName()), example="[a100-training]",
             about="GPUNodeTemplates that GPUPolicies and pod annotations may choose.",
         ),
         Field(
@@ -206,7 +219,7 @@ POLICY = Struct(
     rules=(between.authors_do_not_choose,),
     fields=(
         Field(
-            name="mode", shape=Choice(values=MODES), default="Audit", example="Audit",
+            name="mode", shape=WordChoice(values=MODES), default="Audit", example="Audit",
             about="`Audit` records outcomes, `Warn` also warns authors, `Enforce` edits and denies pods. `--max-mode` caps it.",
         ),
         Field(

@@ -5,17 +5,17 @@ from __future__ import annotations
 from policies import policy
 from policies.objects import parts as part
 from policies.objects import validation as between
-from policies.objects.field_types import Field, Items, Shape, Struct, Text
+from policies.objects.field_types import Field, Items, PatternText, Shape, Struct
 
-_QUEUE = Text(wanted="the name of a queue", pattern=part.DNS_SUBDOMAIN, most=63)
-_PARTITION = Text(wanted="the name of a partition", pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", most=63)
-_ANY_QUEUE = Text(wanted="the name of a queue, or *", pattern=rf"^(\*|{part.DNS_SUBDOMAIN[1:-1]})$", most=63)
-_ANY_PARTITION = Text(wanted="the name of a partition, or *", pattern=r"^(\*|[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)$", most=63)
+_QUEUE = PatternText(wanted="the name of a queue", pattern=part.DNS_SUBDOMAIN, most=63)
+_PARTITION = PatternText(wanted="the name of a partition", pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", most=63)
+_ANY_QUEUE = PatternText(wanted="the name of a queue, or *", pattern=rf"^(\*|{part.DNS_SUBDOMAIN[1:-1]})$", most=63)
+_ANY_PARTITION = PatternText(wanted="the name of a partition, or *", pattern=r"^(\*|[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)$", most=63)
 """The names of Kueue's and KAI's queues are label values too, of 63 characters at most."""
 _SYSTEMS = ("kueue", "kai", "volcano", "slurm")
 
 _ONE = Struct(
-    build=policy.Queue,
+    build=policy.QueueName,
     one_of=_SYSTEMS,
     rules=(between.topology_needs_kueue,),
     fields=(

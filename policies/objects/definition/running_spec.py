@@ -6,10 +6,10 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from policies.objects import parts as part
-from policies.objects.field_types import Choice, Field, Items, Memory, Span, Text
+from policies.objects.field_types import Field, Items, Memory, PatternText, Span, WordChoice
 
-_CLASS = Text(wanted="the name of a class", pattern=part.DNS_SUBDOMAIN)
-_SCHEDULER = Text(wanted="the name of a scheduler", pattern=part.DNS_SUBDOMAIN)
+_CLASS = PatternText(wanted="the name of a class", pattern=part.DNS_SUBDOMAIN)
+_SCHEDULER = PatternText(wanted="the name of a scheduler", pattern=part.DNS_SUBDOMAIN)
 
 REQUIRED = (
     Field(
@@ -50,7 +50,7 @@ DEFAULTS = (
     ),
     Field(
         name="networkDevices", store="network_devices", example="All",
-        shape=Choice(values=("All",), means=MappingProxyType({"All": True})),
+        shape=WordChoice(values=("All",), means=MappingProxyType({"All": True})),
         about="A container that requests every GPU of its machine also requests all network devices (`vpc.amazonaws.com/efa: 32` on a"
         " p5.48xlarge). Only if every machine that the pod may run on has that many. Needs their device plugin.",
     ),

@@ -16,7 +16,7 @@ from math import ceil
 from policies.messages import At, phrase
 from policies.planning.plan import Plan
 from policies.pods.queue_systems import SLURM, SLURM_TIME
-from policies.queues.joining import Idle, Joined, silent
+from policies.queues.joining import Idle, JoinedQueue, silent
 from policies.request import Request
 from policies.verdict import Edit, Path, Remark, at_field
 
@@ -32,11 +32,11 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         yield default.differs("queue", NAME)
     if isinstance(joined, Idle):
         yield idle(joined.why, joined)
-    elif isinstance(joined, Joined):
+    elif isinstance(joined, JoinedQueue):
         yield from _written(plan, joined)
 
 
-def _written(plan: Plan, joined: Joined) -> Iterator[Edit | Remark]:
+def _written(plan: Plan, joined: JoinedQueue) -> Iterator[Edit | Remark]:
     system = joined.system
     if joined.moves:
         yield Edit(op="add", path=_SCHEDULER, value=system.scheduler, rule=NAME, policies=joined.policies)
@@ -50,7 +50,7 @@ def _written(plan: Plan, joined: Joined) -> Iterator[Edit | Remark]:
         yield Edit(op="add", path=("metadata", "annotations", SLURM_TIME), value=minutes, rule=NAME, policies=joined.policies)
 
 
-def idle(why: str, default: Joined | Idle) -> Remark:
+def idle(why: str, default: JoinedQueue | Idle) -> Remark:
     """Return the remark that a default does not act as given. ``why``: a phrase of BERTH-227."""
     found = phrase(why, queue=default.queue, system=default.system.title, key=At(default.system.path))
     return Remark(code="BERTH-227", found=found, rule=NAME, policies=default.policies, fields=at_field(FIELD, default.policies))

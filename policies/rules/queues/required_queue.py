@@ -18,7 +18,7 @@ from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, System, owners_of, value_of
 from policies.pods.view import Pod
-from policies.queues.joining import Joined, grouped, scheduler_of
+from policies.queues.joining import JoinedQueue, grouped, scheduler_of
 from policies.queues.judging import Past, past
 from policies.request import Request
 from policies.rules.queues.default_queue import NAME
@@ -41,7 +41,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     required = plan.settings.queues.required
     if required is None:
         return
-    joined = plan.joined if isinstance(plan.joined, Joined) else None
+    joined = plan.joined if isinstance(plan.joined, JoinedQueue) else None
     kueue = "kueue" in plan.snapshot.queues
     found = past(plan.pod, request.user, required, plan.snapshot.catalog, pods_in_kueue=kueue, joined=joined)
     if found is not None:

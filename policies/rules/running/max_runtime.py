@@ -17,7 +17,7 @@ from policies.pods.annotations import DURATION
 from policies.pods.view import DEADLINE
 from policies.reasons import denial_messages
 from policies.request import Request
-from policies.settings.limits import Limit
+from policies.settings.limits import TightestLimit
 from policies.settings.running import deadline, seconds_of
 from policies.values import duration
 from policies.verdict import Edit, Path, Remark, Violation, at_field
@@ -41,7 +41,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         yield Edit(op="add", path=_PATH, value=limit.value, rule=NAME, policies=limit.policies)
 
 
-def _of_default(plan: Plan, limit: Limit | None, expected: Fraction | None) -> Iterator[Remark]:
+def _of_default(plan: Plan, limit: TightestLimit | None, expected: Fraction | None) -> Iterator[Remark]:
     default = plan.settings.running.max_runtime
     if default is None:
         return
@@ -66,7 +66,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
         yield _violation(plan, longest, phrase("none there", path=At(_PATH), most=duration.text(longest.value)))
 
 
-def _violation(plan: Plan, longest: Limit, found: Phrase) -> Violation:
+def _violation(plan: Plan, longest: TightestLimit, found: Phrase) -> Violation:
     return Violation(
         code="BERTH-143",
         found=found,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from policies.planning.plan import Plan
 from policies.pods.view import DEFAULT_SCHEDULER
-from policies.queues.joining import Joined
+from policies.queues.joining import JoinedQueue
 from policies.request import Request
 from policies.verdict import Edit, Path, Remark
 
@@ -24,7 +24,7 @@ _PATH: Path = ("spec", "schedulerName")
 def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Write the name, or tell the platform team that its policies differ."""
     default = plan.settings.running.scheduler
-    if isinstance(plan.joined, Joined) and plan.joined.moves:
+    if isinstance(plan.joined, JoinedQueue) and plan.joined.moves:
         return
     if default is None or not plan.actor.moves or plan.pod.scheduler not in ("", DEFAULT_SCHEDULER) or default.value == DEFAULT_SCHEDULER:
         return

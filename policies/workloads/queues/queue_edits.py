@@ -18,7 +18,7 @@ from policies.rules.queues import default_queue
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
 from policies.verdict import Edit, Path, Remark
-from policies.workloads.queues.queued import Asking, Made, Pods, has_parent, said, takes
+from policies.workloads.queues.queued import Asking, QueuedPods, QueuedWorkload, has_parent, said, takes
 
 TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
 """The annotation of a pod template by which Kueue prefers to place its pods together (kueue apis/kueue/v1beta2,
@@ -38,7 +38,7 @@ _MINUTE = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
+class _DefaultQueue:
     """The queue that a default gives."""
 
     system: System
@@ -46,7 +46,7 @@ class _Given:
     policies: tuple[str, ...]
 
 
-def written(made: Made, pods: Pods, policies: Sequence[Compiled], facts: Facts) -> Iterator[Edit | Remark]:
+def written(made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: Facts) -> Iterator[Edit | Remark]:
     """Yield what these policies write on the workload, or why a default does not act as given."""
     asking = pods.asking
     found = _queue(made, asking, policies)
@@ -71,10 +71,10 @@ def _edit(path: Path, value: str, policies: tuple[str, ...]) -> Edit:
     return Edit(op="add", path=path, value=value, rule=default_queue.NAME, policies=policies)
 
 
-def _queue(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled]) -> _Given | Remark | None:
+def _queue(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled]) -> _DefaultQueue | Remark | None:
     if not any(takes(made.known, system) for system in (KUEUE, SLURM)) or any(said(made, system) is not None for system in SYSTEMS):
         return None
-    found: list[_Given | Remark] = []
+    found: list[_DefaultQueue | Remark] = []
     for one in asking:
         given_here = _of_pod(made, one, policies)
         if given_here is None or isinstance(given_here, Remark):
@@ -83,7 +83,7 @@ def _queue(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled]) -
     return found[0] if found and all(one == found[0] for one in found) else None
 
 
-def _of_pod(made: Made, one: Asking, policies: Sequence[Compiled]) -> _Given | Remark | None:
+def _of_pod(made: QueuedWorkload, one: Asking, policies: Sequence[Compiled]) -> _DefaultQueue | Remark | None:
     """Return the queue that the default gives to one pod of the workload, or why none."""
     pod, merged = one.about.pod, one.under(policies)
     default = merged.default
@@ -97,7 +97,7 @@ def _of_pod(made: Made, one: Asking, policies: Sequence[Compiled]) -> _Given | R
         return None
     if pod.scheduler not in ("", DEFAULT_SCHEDULER, system.scheduler):
         return None
-    found = _Given(system=system, queue=queue, policies=default.policies)
+    found = _DefaultQueue(system=system, queue=queue, policies=default.policies)
     if merged.required is not None and not merged.required.admits(system, queue):
         return _idle(found, "queue not required")
     if system is SLURM and pod.claims:  # its webhook denies such pods (slurm-bridge internal/admission)
@@ -105,11 +105,11 @@ def _of_pod(made: Made, one: Asking, policies: Sequence[Compiled]) -> _Given | R
     return found
 
 
-def _idle(one: _Given, why: Why) -> Remark:
+def _idle(one: _DefaultQueue, why: Why) -> Remark:
     return default_queue.idle(why, Idle(system=one.system, queue=one.queue, policies=one.policies, why=why))
 
 
-def _minutes(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled], facts: Facts) -> int | None:
+def _minutes(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled], facts: Facts) -> int | None:
     """Return the time limit of the pod that runs longest, in minutes; None if any of them says nothing, or the workload has one.
 
     Each pod is a job of Slurm's, and has the workload's limit.
@@ -126,7 +126,7 @@ def _minutes(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled],
     return longest or None
 
 
-def _topologies(made: Made, pods: Pods, policies: Sequence[Compiled], queue: str) -> Iterator[Edit]:
+def _topologies(made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], queue: str) -> Iterator[Edit]:
     """Yield the preferred topology of each template of GPU pods, if the policy says that this queue has one."""
     annotations = map_at(map_at(made.value, "metadata"), "annotations")
     if annotations.get(_ELASTIC) == "true" or not WORDS.isdisjoint(pods.annotations):

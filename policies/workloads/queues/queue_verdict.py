@@ -12,10 +12,10 @@ from typing import Any
 
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled
-from policies.outcome import Outcome
+from policies.outcome import ObjectOutcome
 from policies.patch import applied, json_tree
 from policies.patch.applied import APPLIED, Entry, digest_at
-from policies.patch.json_patch import Patch
+from policies.patch.json_patch import PodPatch
 from policies.patch.standing import recorded
 from policies.queues.judging import Past
 from policies.request import Phase
@@ -23,9 +23,9 @@ from policies.rules.queues import required_queue
 from policies.settings.queues import Required
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
-from policies.verdict import MOST_AUDITED, Edit, Remark, Verdict, Would
+from policies.verdict import MOST_AUDITED, AuditOutcome, Edit, Remark, Verdict
 from policies.workloads.queues import queue_edits
-from policies.workloads.queues.queued import NONE, Made, Pods, change, leaving, past, read
+from policies.workloads.queues.queued import NONE, QueuedPods, QueuedWorkload, change, leaving, past, read
 
 _FEW = 16
 """Of a workload with more pods that ask for GPUs, fewer policies in Audit and Warn are evaluated: they would delay other reviews."""
@@ -45,14 +45,14 @@ def _speaks(compiled: Compiled) -> bool:
     return compiled.policy.require.queue is not None or compiled.policy.default.queue is not None
 
 
-def judge(made: Made, facts: Facts, phase: Phase, *, update: bool = False, before: Made | None = None) -> Verdict:
+def judge(made: QueuedWorkload, facts: Facts, phase: Phase, *, update: bool = False, before: QueuedWorkload | None = None) -> Verdict:
     """Return the verdict; not judged if no policy matches any pod of it that asks for GPUs.
 
     ``update``: it is changed and not made. ``before``: as it was then; what was wrong of that passes. Raises InputError,
     PodError and TooLarge.
     """
     pods = read(made, facts)
-    one = _Judged(made, pods, facts, phase, before, None if before is None else read(before, facts))
+    one = _QueueResult(made, pods, facts, phase, before, None if before is None else read(before, facts))
     matched = [c for c in facts.policies if _speaks(c) and (any(c in asking.about.possible for asking in pods.asking) or one.leaves([c]))]
     enforced = [c for c in matched if c.mode == "Enforce"]
     softer = [c for c in matched if c.mode != "Enforce"] if update or phase == _first(made) else []
@@ -71,25 +71,25 @@ def judge(made: Made, facts: Facts, phase: Phase, *, update: bool = False, befor
     )
 
 
-def _first(made: Made) -> Phase:
+def _first(made: QueuedWorkload) -> Phase:
     """Return the phase in which a new workload of this kind is first reviewed (``registration.entries``)."""
     return "validate" if made.known.kueue is None else "mutate"
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
-    made: Made
-    pods: Pods
+class _QueueResult:
+    made: QueuedWorkload
+    pods: QueuedPods
     facts: Facts
     phase: Phase
-    before: Made | None
-    pods_before: Pods | None
+    before: QueuedWorkload | None
+    pods_before: QueuedPods | None
 
     def leaves(self, policies: Sequence[Compiled]) -> list[tuple[Past, Required]]:
         """Return how an update takes the workload out of a queue that one of these policies requires."""
         return list(leaving(self.made, self.before, policies)) if self.before is not None else []
 
-    def under(self, policies: Sequence[Compiled]) -> Outcome:
+    def under(self, policies: Sequence[Compiled]) -> ObjectOutcome:
         """Return what comes of it under these policies together."""
         edits, remarks = _written(self.made, self.pods, policies, self.facts) if self.phase == "mutate" else ((), ())
         after = self.made.of(_edited(self.made, edits)) if edits else self.made
@@ -99,9 +99,9 @@ class _Judged:
             known = {required_queue.violation(*found).key for found in past(self.before, self.pods_before.asking, policies)}
         ways = list(past(after, self.pods.asking, policies, changed)) or self.leaves(policies)
         violations = (required_queue.violation(*way) for way in ways)
-        return Outcome(edits, tuple(violation for violation in violations if violation.key not in known), remarks)
+        return ObjectOutcome(edits, tuple(violation for violation in violations if violation.key not in known), remarks)
 
-    def would(self, policies: Sequence[Compiled], one: Compiled, now: Outcome, standing: Sequence[Entry]) -> Would:
+    def would(self, policies: Sequence[Compiled], one: Compiled, now: ObjectOutcome, standing: Sequence[Entry]) -> AuditOutcome:
         """Return what one policy in Audit or Warn would add: ``policies`` are those in force and it."""
         then = self.under(policies)
         patch = self.patch(then.edits, standing) if self.phase == "mutate" and not then.violations else ()
@@ -130,13 +130,15 @@ class _Judged:
         return [entry for path, entry in claimed if (path, entry["rule"], tuple(entry["by"]), entry["is"]) in theirs]
 
 
-def _written(made: Made, pods: Pods, policies: Sequence[Compiled], facts: Facts) -> tuple[tuple[Edit, ...], tuple[Remark, ...]]:
+def _written(
+    made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: Facts
+) -> tuple[tuple[Edit, ...], tuple[Remark, ...]]:
     found = tuple(queue_edits.written(made, pods, policies, facts))
     return tuple(one for one in found if isinstance(one, Edit)), tuple(one for one in found if isinstance(one, Remark))
 
 
-def _edited(made: Made, edits: Sequence[Edit]) -> dict[str, Any]:
-    patch = Patch(made.value)
+def _edited(made: QueuedWorkload, edits: Sequence[Edit]) -> dict[str, Any]:
+    patch = PodPatch(made.value)
     for edit in edits:
         patch.apply(edit)
     return patch.pod

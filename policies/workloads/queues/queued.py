@@ -17,12 +17,12 @@ from policies.document import Document, InputError
 from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.planning.devices import judges
-from policies.planning.plan import Subject
+from policies.planning.plan import ReviewedPod
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
 from policies.pods.view import DEFAULT_SCHEDULER, Pod
-from policies.queues.joining import Joined, joining, scheduler_of
+from policies.queues.joining import JoinedQueue, joining, scheduler_of
 from policies.queues.judging import Past
 from policies.request import Request
 from policies.settings import queues as settings
@@ -40,7 +40,7 @@ _OWNERS = ("metadata", "ownerReferences")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class QueuedWorkload:
     """A workload that somebody makes or changes."""
 
     user: str
@@ -54,7 +54,7 @@ class Made:
         """The catalog's entry for its kind."""
         return self.owner.workload
 
-    def of(self, value: Mapping[str, Any]) -> Made:
+    def of(self, value: Mapping[str, Any]) -> QueuedWorkload:
         """Return the same workload with other fields."""
         return replace(self, value=value)
 
@@ -63,7 +63,7 @@ class Made:
 class Asking:
     """A pod of a workload that asks for GPUs."""
 
-    about: Subject
+    about: ReviewedPod
     template: Path | None
     """The path of its template; None if other fields describe it."""
 
@@ -74,7 +74,7 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Pods:
+class QueuedPods:
     """The pods of a workload."""
 
     asking: tuple[Asking, ...]
@@ -83,28 +83,28 @@ class Pods:
     """The keys of the annotations of all."""
 
 
-class TooLarge(Exception):
+class WorkloadTooLarge(Exception):
     """A workload has more than ``MOST_TEMPLATES``, or a larger one than is judged."""
 
 
-def read(made: Made, facts: Facts) -> Pods:
+def read(made: QueuedWorkload, facts: Facts) -> QueuedPods:
     """Return the pods of its templates, as its controller makes them. Raises InputError, PodError and TooLarge."""
     found, keys = [], set[str]()
     for number, one in enumerate(pods_of(Document(file="", value=dict(made.value)), made.owner, made.catalog, made.around)):
         if number == MOST_TEMPLATES:
-            raise TooLarge
+            raise WorkloadTooLarge
         if isinstance(one, InputError):
             raise one
         if work_budget.items(one.pod) > work_budget.MOST:
             if judges(one.pod, facts.snapshot):
-                raise TooLarge
+                raise WorkloadTooLarge
             continue
         request = Request(namespace=made.owner.namespace, user=made.user, pod=one.pod)
         about = plan.subject(request, facts, Pod(extract(one.pod, facts.reads)))
         keys.update(Pod(one.pod).annotations)
         if about.devices.asked or about.pod.claims or annotated_fraction(about.pod):
             found.append(Asking(about, _template(one)))
-    return Pods(tuple(found), frozenset(keys))
+    return QueuedPods(tuple(found), frozenset(keys))
 
 
 def _template(one: Templated) -> Path | None:
@@ -124,13 +124,13 @@ def takes(known: Workload, system: System) -> bool:
     return (known.kueue if system is KUEUE else known.slurm if system is SLURM else None) is not None
 
 
-def said(made: Made, system: System) -> object:
+def said(made: QueuedWorkload, system: System) -> object:
     """Return what the workload itself says its queue of this system is; None if it says nothing."""
     return map_at(map_at(made.value, "metadata"), system.where).get(system.key)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class QueueChange:
     """What an update does to a workload by which its pods come into another queue than it says."""
 
     adopted: bool = False
@@ -139,18 +139,20 @@ class Change:
     """Its pods come to ask for GPUs."""
 
 
-NONE = Change()
+NONE = QueueChange()
 _GROUPED_ANEW = ("Deployment", "CronJob")
 """Kinds of which KAI makes another group for each pod, or Job; it leaves the pods of all others in the group that they have."""
 
 
-def change(made: Made, before: Made, pods: Pods, pods_before: Pods) -> Change:
+def change(made: QueuedWorkload, before: QueuedWorkload, pods: QueuedPods, pods_before: QueuedPods) -> QueueChange:
     """Return what an update from ``before`` does."""
     grown = bool(pods.asking) and not pods_before.asking and made.known.name not in _GROUPED_ANEW
-    return Change(adopted=not _owners(made).issubset(_owners(before)), grown=grown)
+    return QueueChange(adopted=not _owners(made).issubset(_owners(before)), grown=grown)
 
 
-def past(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled], changed: Change = NONE) -> Iterator[tuple[Past, Required]]:
+def past(
+    made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled], changed: QueueChange = NONE
+) -> Iterator[tuple[Past, Required]]:
     """Yield how the workload is past the queues that these policies require of its pods, each once."""
     found: dict[tuple[Past, Required], None] = {}
     for one in asking:
@@ -160,7 +162,7 @@ def past(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled], cha
     yield from found
 
 
-def leaving(made: Made, before: Made, policies: Sequence[Compiled]) -> Iterator[tuple[Past, Required]]:
+def leaving(made: QueuedWorkload, before: QueuedWorkload, policies: Sequence[Compiled]) -> Iterator[tuple[Past, Required]]:
     """Yield how an update takes a workload out of a queue that one of these policies requires, whatever its pods ask for by now: those
     that there are, and those that another controller makes of an older template, are in the queue that it says."""
     for required in filter(None, (settings.read([compiled], ()).required for compiled in policies)):
@@ -170,15 +172,15 @@ def leaving(made: Made, before: Made, policies: Sequence[Compiled]) -> Iterator[
                 yield Past(how="queue", system=system, about=system.path, value=str(now)), required
 
 
-def _owners(made: Made) -> set[tuple[str, ...]]:
+def _owners(made: QueuedWorkload) -> set[tuple[str, ...]]:
     return owners_of(map_at(made.value, "metadata"))
 
 
-def _past(made: Made, about: Subject, merged: MergedQueues, required: Required, changed: Change) -> Past | None:
+def _past(made: QueuedWorkload, about: ReviewedPod, merged: MergedQueues, required: Required, changed: QueueChange) -> Past | None:
     pod, catalog = about.pod, made.catalog
     by_controller = made.user in catalog.pod_makers
     joined = joining(pod, about.actor, merged)
-    system = joined.system if isinstance(joined, Joined) else scheduler_of(pod.scheduler)
+    system = joined.system if isinstance(joined, JoinedQueue) else scheduler_of(pod.scheduler)
     if system is None and required.of(SLURM) and not required.of(KUEUE) and pod.scheduler in ("", DEFAULT_SCHEDULER):
         system = SLURM  # whose own webhook gives pods to its scheduler
     if system is not None and required.of(system):
@@ -195,7 +197,7 @@ def _past(made: Made, about: Subject, merged: MergedQueues, required: Required, 
     return Past(how="no queue", system=KUEUE, about=KUEUE.path)
 
 
-def _of_system(made: Made, system: System, required: Required, *, by_controller: bool, changed: Change) -> Past | None:
+def _of_system(made: QueuedWorkload, system: System, required: Required, *, by_controller: bool, changed: QueueChange) -> Past | None:
     """Return how a workload whose pods name the scheduler of a system is past its queues."""
     if system not in READ_OF_OWNERS or required.admits(system, ANY):
         return None
@@ -220,13 +222,13 @@ def _of_system(made: Made, system: System, required: Required, *, by_controller:
     return Past(how="queue", system=system, about=system.path, value=str(value))
 
 
-def _is_root(made: Made) -> bool:
+def _is_root(made: QueuedWorkload) -> bool:
     """Return whether Slurm bridge reads this workload whatever owns it: it follows owners no further than to the highest
     kind that it knows (slurm-bridge docs/workload.md, Pod grouping)."""
     return made.known.slurm == "workload" and not has_parent(made.value, made.catalog, SLURM)
 
 
-def _of_its_makings(made: Made) -> bool:
+def _of_its_makings(made: QueuedWorkload) -> bool:
     """Return whether Slurm bridge reads what the workload makes, in its place: a CronJob's Jobs, judged themselves."""
     through = made.known.through
     known = [one for one in made.catalog.workloads if through in one.owners and one.slurm == "workload"]

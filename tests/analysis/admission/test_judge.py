@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.judge import Outcome, judge
+from analysis.admission.judge import ManifestResult, judge
 from analysis.admission.manifests import read
 from policies.document import Document
 from policies.patch.json_tree import apply_patch, remove_at, value_at
@@ -46,7 +46,7 @@ def _workloads(resources: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _judged(value: dict[str, Any], snapshot: Snapshot) -> Outcome:
+def _judged(value: dict[str, Any], snapshot: Snapshot) -> ManifestResult:
     return judge(read(Document(file="f", value=value), snapshot.catalog, "default"), snapshot)
 
 

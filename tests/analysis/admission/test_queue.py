@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.judge import Outcome, judge
+from analysis.admission.judge import ManifestResult, judge
 from analysis.admission.manifests import read
 from policies.document import Document
 from tests.support import snapshots
@@ -23,7 +23,7 @@ GATED = [
 ]
 
 
-def _judged(value: dict[str, Any], spec: dict[str, Any], queues: tuple[str, ...] = ("kueue",)) -> Outcome:
+def _judged(value: dict[str, Any], spec: dict[str, Any], queues: tuple[str, ...] = ("kueue",)) -> ManifestResult:
     policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "q"}, "spec": {"mode": "Enforce", **spec}}
     world = snapshots.build(golden.policies_of([policy], CATALOG), CATALOG, platforms=["karpenter-aws"], queues=queues)
     return judge(read(Document(file="f", value=value), CATALOG, "default"), world)

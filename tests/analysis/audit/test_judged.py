@@ -8,7 +8,7 @@ from typing import Any
 import jsonpatch
 from hypothesis import given
 
-from analysis.audit.judged import Judged, judge
+from analysis.audit.judged import AuditedDecision, judge
 from analysis.audit.stored_pod import stored
 from policies.engine import evaluate
 from policies.patch.applied import APPLIED
@@ -16,7 +16,7 @@ from policies.pods.view import OF_NO_CLASS
 from policies.policy import Default, Policy, PolicySet, Require
 from policies.request import Request
 from policies.state.snapshot import Facts
-from policies.verdict import Mode, Would
+from policies.verdict import AuditOutcome, Mode
 from tests.analysis.audit.created import WIDE, Raw, as_stored, created
 from tests.support.generators.random_cluster import CLUSTER
 from tests.support.generators.random_worlds import catalog
@@ -46,7 +46,7 @@ def test_what_policies_in_audit_would_do_is_said_of_pods_that_others_have_change
 RECORD = "/berth.dev~1applied"
 
 
-def compared(would: Would) -> tuple[object, ...]:
+def compared(would: AuditOutcome) -> tuple[object, ...]:
     """Return what is compared of a policy: all but two things that only a stored pod shows. These are the removal of what the API server
     wrote for a pod without a class, and the record of edits, which names an Audit policy beside an enforced policy with the same value."""
     edits = [edit for edit in would.edits if edit.path[-1] not in OF_NO_CLASS]
@@ -87,7 +87,7 @@ def policy(name: str, mode: Mode, **parts: Any) -> Policy:
     return Policy(name=name, mode=mode, **parts)
 
 
-def judged(pod: Raw, facts: Facts) -> Judged:
+def judged(pod: Raw, facts: Facts) -> AuditedDecision:
     found = judge(stored(pod, WIDE), facts)
     assert found is not None
     return found

@@ -6,22 +6,24 @@ from random import Random
 
 from hypothesis import given
 
-from analysis.audit.ledger import AuditedPod, Ledger, Totals
-from analysis.audit.outcomes import Finding, Outcome
+from analysis.audit.ledger import AuditedPod, Ledger, PolicyTotals
+from analysis.audit.outcomes import AuditResult, Finding
 from analysis.audit.stored_pod import StoredPod
-from analysis.audit.workload_report import OPEN_REPORTS, Workload
+from analysis.audit.workload_report import OPEN_REPORTS, ReportedWorkload
 from tests.support.generators.strategies import examples, randoms
 
 POLICIES = ("ClusterGPUPolicy/a", "ClusterGPUPolicy/b", "GPUPolicy/team-a/c")
 FINDINGS: tuple[Finding, ...] = ("would-change", "would-deny")
-WORKLOADS = tuple(Workload("batch/v1", "Job", "team-a", name, name) for name in ("one", "two", "three"))
+WORKLOADS = tuple(ReportedWorkload("batch/v1", "Job", "team-a", name, name) for name in ("one", "two", "three"))
 
 
-def outcome(policy: str, finding: Finding = "would-change") -> Outcome:
-    return Outcome((policy,), "Audit", finding, ("tolerations",), (), (), ("tolerations",), (), "[]")
+def outcome(policy: str, finding: Finding = "would-change") -> AuditResult:
+    return AuditResult((policy,), "Audit", finding, ("tolerations",), (), (), ("tolerations",), (), "[]")
 
 
-def audited(name: str, workload: Workload, *outcomes: Outcome, node: str = "n", matched: tuple[str, ...] = POLICIES) -> AuditedPod:
+def audited(
+    name: str, workload: ReportedWorkload, *outcomes: AuditResult, node: str = "n", matched: tuple[str, ...] = POLICIES
+) -> AuditedPod:
     pod = StoredPod(namespace="team-a", name=name, uid=name, owner=None, node=node, finished=False, created="", shared=b"{}")
     return AuditedPod(pod, workload, outcomes, matched, 1, None)
 
@@ -32,14 +34,14 @@ def random_pod(random: Random, name: str) -> AuditedPod:
     return audited(name, random.choice(WORKLOADS), *outcomes, node=random.choice(("", "n")), matched=matched)
 
 
-def totals_of(ledger: Ledger) -> dict[str, Totals]:
+def totals_of(ledger: Ledger) -> dict[str, PolicyTotals]:
     """Counted anew."""
     found = {}
     for policy in POLICIES:
         pods = [one for one in ledger.pods.values() if policy in one.matched]
         if pods:
             kinds = [o.finding for one in pods for o in one.outcomes if o.policies == (policy,)]
-            found[policy] = Totals(len(pods), kinds.count("would-change"), kinds.count("would-deny"))
+            found[policy] = PolicyTotals(len(pods), kinds.count("would-change"), kinds.count("would-deny"))
     return found
 
 

@@ -8,23 +8,23 @@ from random import Random
 from hypothesis import given
 
 from analysis.audit.ledger import AuditedPod, Ledger
-from analysis.audit.outcomes import FINDINGS, Finding, Outcome
-from analysis.audit.reported_counts import ALL, Count, ReportedLine, lines
+from analysis.audit.outcomes import FINDINGS, AuditResult, Finding
+from analysis.audit.reported_counts import ALL, LowerBound, ReportedLine, lines
 from analysis.audit.stored_pod import StoredPod
 from analysis.audit.stored_report import StoredReport, stored_report
-from analysis.audit.workload_report import OPEN_REPORTS, Workload
+from analysis.audit.workload_report import OPEN_REPORTS, ReportedWorkload
 from policies.verdict import Mode
 from tests.support.generators.strategies import examples, randoms
 
 WOULD, ENFORCED = ("ClusterGPUPolicy/a", "ClusterGPUPolicy/b", "GPUPolicy/x/c"), ("ClusterGPUPolicy/d", "ClusterGPUPolicy/e")
-WORKLOADS = [Workload("batch/v1", "Job", namespace, name, name) for namespace in ("x", "y") for name in ("one", "two", "three")]
+WORKLOADS = [ReportedWorkload("batch/v1", "Job", namespace, name, name) for namespace in ("x", "y") for name in ("one", "two", "three")]
 
 
-def outcome(finding: Finding, mode: Mode, codes: tuple[str, ...], *policies: str) -> Outcome:
-    return Outcome(policies, mode, finding, ("rule",), codes, (), ("tolerations",), (), "")
+def outcome(finding: Finding, mode: Mode, codes: tuple[str, ...], *policies: str) -> AuditResult:
+    return AuditResult(policies, mode, finding, ("rule",), codes, (), ("tolerations",), (), "")
 
 
-def outcomes(random: Random) -> Iterator[Outcome]:
+def outcomes(random: Random) -> Iterator[AuditResult]:
     """Of one pod: one at most of each policy in Audit, and of each finding of those in Enforce."""
     for policy in WOULD:
         if random.random() < 0.4:
@@ -75,7 +75,7 @@ def test_a_count_is_what_the_pods_give_or_says_that_it_may_be_more(random: Rando
     assert [(line.namespace, line.policy) for line in found] == sorted(with_findings)
     for line in found:
         true = true_counts(ledger, line)
-        counts: dict[str, Count] = {"pods": line.pods, "gpus": line.gpus, "usd": line.usd or Count()}
+        counts: dict[str, LowerBound] = {"pods": line.pods, "gpus": line.gpus, "usd": line.usd or LowerBound()}
         counts |= {str(finding): count for finding, count in line.counts.items()}
         for name, count in counts.items():
             assert count.least <= true[name] + 0.01

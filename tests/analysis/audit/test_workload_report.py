@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.audit.outcomes import Finding, Outcome
+from analysis.audit.outcomes import AuditResult, Finding
 from analysis.audit.stored_pod import StoredPod
 from analysis.audit.workload_report import (
     MOST_NAMED,
@@ -15,18 +15,18 @@ from analysis.audit.workload_report import (
     MOST_RESULTS,
     OPEN_REPORTS,
     POLICY_REPORTS,
-    Workload,
+    ReportedWorkload,
     grouped,
     report,
 )
 
-JOB = Workload("batch/v1", "Job", "team-a", "train", "u1")
-BARE = Workload("v1", "Namespace", "team-a", "team-a", "")
+JOB = ReportedWorkload("batch/v1", "Job", "team-a", "train", "u1")
+BARE = ReportedWorkload("v1", "Namespace", "team-a", "team-a", "")
 
 
-def outcome(finding: Finding = "would-change", **given: Any) -> Outcome:
+def outcome(finding: Finding = "would-change", **given: Any) -> AuditResult:
     denies = finding in ("would-deny", "no-longer-fits")
-    base = Outcome(
+    base = AuditResult(
         policies=("ClusterGPUPolicy/a",),
         mode="Audit",
         finding=finding,
@@ -47,7 +47,7 @@ def pods(count: int, node: str = "n") -> list[StoredPod]:
     ]
 
 
-def made(*outcomes: Outcome, workload: Workload = JOB, count: int = 3, api_version: str = OPEN_REPORTS) -> dict[str, Any]:
+def made(*outcomes: AuditResult, workload: ReportedWorkload = JOB, count: int = 3, api_version: str = OPEN_REPORTS) -> dict[str, Any]:
     return report(workload, grouped((pod, one, 2, 1.5) for one in outcomes for pod in pods(count)), 4, api_version)
 
 
@@ -99,12 +99,12 @@ def test_it_goes_with_its_workload() -> None:
 def test_workloads_of_one_name_have_different_reports() -> None:
     """Of other kinds, and of other groups; a long name stays a name."""
     names = {
-        Workload(group, kind, "team-a", "train", "u").report_name
+        ReportedWorkload(group, kind, "team-a", "train", "u").report_name
         for group, kind in (("batch/v1", "Job"), ("batch.volcano.sh/v1alpha1", "Job"), ("apps/v1", "Deployment"))
     }
     assert len(names) == 3
-    assert JOB.report_name == Workload("batch/v1", "Job", "other", "train", "u2").report_name
-    assert len(Workload("batch/v1", "Job", "team-a", "x" * 253, "u").report_name) <= 253
+    assert JOB.report_name == ReportedWorkload("batch/v1", "Job", "other", "train", "u2").report_name
+    assert len(ReportedWorkload("batch/v1", "Job", "team-a", "x" * 253, "u").report_name) <= 253
 
 
 def test_it_is_bounded_and_says_what_it_leaves_out() -> None:

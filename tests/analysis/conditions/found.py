@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analysis.conditions import Finding, findings
+from analysis.conditions import ObjectStatus, findings
 from analysis.conditions.conditions import Condition
 from policies.label_selector import LabelSelector
 from policies.policy import API_VERSION
@@ -60,7 +60,7 @@ def found(
     quotas: Mapping[str, list[dict[str, str]]] | None = None,
     registered: LabelSelector | None = None,
     **options: Any,
-) -> dict[str, Finding]:
+) -> dict[str, ObjectStatus]:
     """By name of the object. Without a namespace among them there are two, ``ml`` and ``web``."""
     world = new_updater(platforms, **options)
     spaces = [] if any(o["kind"] == "Namespace" for o in objects) else [namespace("ml"), namespace("web")]
@@ -69,11 +69,11 @@ def found(
     return {k[2]: finding for k, finding in findings(lived.snapshot, lived.entries, quotas or {}, registered).items()}
 
 
-def condition(finding: Finding, name: str) -> Condition | None:
+def condition(finding: ObjectStatus, name: str) -> Condition | None:
     return next((c for c in finding.conditions if c.type == name), None)
 
 
-def message_of(finding: Finding, name: str) -> str:
+def message_of(finding: ObjectStatus, name: str) -> str:
     """The message of a condition that is True; "" where it is not."""
     one = condition(finding, name)
     return one.message if one is not None and one.status == "True" else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.conditions import Finding, exclusions
+from analysis.conditions import ObjectStatus, exclusions
 from policies.label_selector import LabelExpression, LabelSelector
 from tests.analysis.conditions.found import condition, found, message_of, namespace, own, policy
 
@@ -111,7 +111,7 @@ def test_too_many_to_compare_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None
     assert one.status == "Unknown"
 
 
-def trial(finding: Finding) -> str:
+def trial(finding: ObjectStatus) -> str:
     """The message of a policy that only audits and would conflict; "" where it would not."""
     one = condition(finding, "Conflicted")
     assert one is not None

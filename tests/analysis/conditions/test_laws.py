@@ -6,20 +6,20 @@ from itertools import combinations
 
 from hypothesis import given
 
-from analysis.conditions import Finding, findings
+from analysis.conditions import ObjectStatus, findings
 from analysis.conditions.reach import may_meet
 from policies.engine import evaluate
 from policies.objects.parse import Understood
 from policies.policy import NodeTemplate, Policy, PolicySet
-from policies.state.objects import Entry, Key
+from policies.state.objects import Key, ObjectEntry
 from policies.verdict import Remark
 from tests.analysis.conditions.found import message_of
 from tests.support.generators.strategies import Case, audited, cases, examples
 
 
-def entries(policy_set: PolicySet) -> dict[Key, Entry]:
+def entries(policy_set: PolicySet) -> dict[Key, ObjectEntry]:
     """As if they had come from a cluster."""
-    found: dict[Key, Entry] = {}
+    found: dict[Key, ObjectEntry] = {}
     objects: list[Policy | NodeTemplate] = [*policy_set.policies, *policy_set.templates]
     for one in objects:
         entry = _entry(one)
@@ -27,7 +27,7 @@ def entries(policy_set: PolicySet) -> dict[Key, Entry]:
     return found
 
 
-def _entry(one: Policy | NodeTemplate) -> Entry:
+def _entry(one: Policy | NodeTemplate) -> ObjectEntry:
     kind = "GPUNodeTemplate" if isinstance(one, NodeTemplate) else "ClusterGPUPolicy" if one.namespace is None else "GPUPolicy"
     namespace = "" if isinstance(one, NodeTemplate) else one.namespace or ""
     understood = Understood(
@@ -40,7 +40,7 @@ def _entry(one: Policy | NodeTemplate) -> Entry:
         warnings=(),
         templates=(),
     )
-    return Entry(
+    return ObjectEntry(
         kind=kind,  # type: ignore[arg-type]
         namespace=namespace,
         name=one.name,
@@ -56,7 +56,7 @@ def _entry(one: Policy | NodeTemplate) -> Entry:
     )
 
 
-def found(case: Case) -> dict[str, Finding]:
+def found(case: Case) -> dict[str, ObjectStatus]:
     """By the policy's id."""
     world = case.world
     return {"/".join(filter(None, key)): one for key, one in findings(world.snapshot, entries(world.policy_set), {}).items()}

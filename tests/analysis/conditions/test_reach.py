@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.conditions.reach import Namespaces, may_meet
+from analysis.conditions.reach import NamespaceIndex, may_meet
 from policies.label_selector import LabelExpression, LabelSelector
 from policies.policy import Match
 from tests.analysis.conditions.found import key, namespace, new_updater
@@ -48,7 +48,7 @@ def test_sets_of_namespaces_are_those_that_the_selector_matches(selector: LabelS
     """One by one or all at once."""
     spaces = {f"n{i:02}": one for i, one in enumerate(labels)}
     objects: list[dict[str, Any]] = [namespace(name, **one) for name, one in spaces.items()]
-    namespaces = Namespaces(new_updater().apply({key(one): one for one in objects}).snapshot)
+    namespaces = NamespaceIndex(new_updater().apply({key(one): one for one in objects}).snapshot)
     list(namespaces.steps())
     picked = namespaces.picked(selector)
     assert [name for name in namespaces.names if picked & namespaces.bit[name]] == [n for n, one in spaces.items() if selector.matches(one)]
@@ -58,6 +58,6 @@ def test_sets_of_namespaces_are_those_that_the_selector_matches(selector: LabelS
 @pytest.mark.parametrize("selector", [None, LabelSelector()])
 def test_no_selector_is_every_namespace(selector: LabelSelector | None) -> None:
     """And an empty one too."""
-    namespaces = Namespaces(new_updater().apply({key(one): one for one in (namespace("a"), namespace("b"))}).snapshot)
+    namespaces = NamespaceIndex(new_updater().apply({key(one): one for one in (namespace("a"), namespace("b"))}).snapshot)
     list(namespaces.steps())
     assert namespaces.picked(selector) == namespaces.all == 3

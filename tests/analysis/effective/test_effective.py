@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given
 
 from analysis.effective.effective import Effective, Layer, effective
-from analysis.effective.effective_probe import Kind
-from analysis.effective.effective_rows import Row
+from analysis.effective.effective_probe import PodKind
+from analysis.effective.effective_rows import EffectiveRow
 from policies.engine import evaluate
 from policies.messages import OF_EDITS
 from policies.pods.toleration_matching import covers
@@ -22,7 +22,7 @@ from policies.policy import (
     DeviceLimit,
     InNotIn,
     LongRuns,
-    Machine,
+    MachineFields,
     Match,
     MigDefault,
     NodeTemplate,
@@ -54,7 +54,7 @@ OWN_LABELS = {"Notebook": {"notebook-name": "n"}, "PyTorchJob": {"training.kubef
 PINNED = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [""]}]}]}
 
 
-def pod(kind: Kind, **spec: Any) -> Raw:
+def pod(kind: PodKind, **spec: Any) -> Raw:
     """A pod of this kind that says nothing itself, as a controller makes it and the API server hands it on."""
     workload, gpus = kind.workload or "Pod", str(kind.gpus or 1)
     metadata: Raw = {"name": "p", "labels": {**dict(kind.labels or ()), **OWN_LABELS.get(workload, {})}}
@@ -70,14 +70,14 @@ def pod(kind: Kind, **spec: Any) -> Raw:
     return {"metadata": metadata, "spec": {"containers": [container], "terminationGracePeriodSeconds": 30, **spec}}
 
 
-def judged(facts: Facts, kind: Kind, **spec: Any) -> Verdict:
+def judged(facts: Facts, kind: PodKind, **spec: Any) -> Verdict:
     user = "system:serviceaccount:kube-system:daemon-set-controller" if kind.workload == "DaemonSet" else ""
     return evaluate(Request(namespace=facts.namespace, user=user, pod=pod(kind, **spec)), facts)
 
 
-def random_kind(random: Random) -> Kind:
+def random_kind(random: Random) -> PodKind:
     """Nothing about it is open."""
-    return Kind(
+    return PodKind(
         workload=random.choice(("Pod", *OWNERS)),
         labels=random.choice(((), (("tier", "batch"),))),
         gpus=random.choice((1, 1, 2, 8)),
@@ -90,7 +90,7 @@ class Both:
     """What is said, and what is done."""
 
     facts: Facts
-    kind: Kind
+    kind: PodKind
     answer: Effective
     verdict: Verdict
 
@@ -105,7 +105,7 @@ OF_FIELDS = ("BERTH-202", "BERTH-204", "BERTH-210", "BERTH-211", "BERTH-212")
 """remarks that stand with a field, always"""
 
 
-def rows(answer: Effective, section: str, field: str) -> list[Row]:
+def rows(answer: Effective, section: str, field: str) -> list[EffectiveRow]:
     return [row for row in answer.look.rows if (row.section, row.field) == (section, field)]
 
 
@@ -215,7 +215,7 @@ def test_a_model_that_is_not_left_is_denied(random: Random) -> None:
     denied for its model, where no policy asks how GPUs are shared."""
     base = world(random)
     facts = replace(base, platforms=("gfd",)).snapshot.facts_for(random.choice(NAMESPACES))
-    kind = Kind(workload="Pod", labels=(), gpus=1)
+    kind = PodKind(workload="Pod", labels=(), gpus=1)
     answer = effective(facts, kind)
     left = rows(answer, "require", "models left")
     gpu = random.choice([g for g in catalog().gpus if g.vendor == "nvidia" and g.products])
@@ -241,10 +241,10 @@ def test_would_is_what_the_engine_says_of_audit_and_warn(random: Random) -> None
             assert would.edits == ()
 
 
-def grid() -> Iterator[Kind]:
+def grid() -> Iterator[PodKind]:
     for workload in ("Pod", *OWNERS, "RayCluster", "InferenceService"):
         for labels in ((), (("tier", "batch"),)):
-            yield from (Kind(workload=workload, labels=labels, gpus=gpus) for gpus in (1, 2, 3, 8, 9))
+            yield from (PodKind(workload=workload, labels=labels, gpus=gpus) for gpus in (1, 2, 3, 8, 9))
 
 
 @given(randoms())
@@ -252,7 +252,7 @@ def grid() -> Iterator[Kind]:
 def test_what_holds_for_some_pods_is_shown_and_not_dropped(random: Random) -> None:
     """Where everything is open, each policy acts always, or in a layer whose pod it matches; one without a pod matches none at all."""
     facts = world(random, MODES).snapshot.facts_for(random.choice(NAMESPACES))
-    answer = effective(facts, Kind())
+    answer = effective(facts, PodKind())
     layers = [*answer.some, *answer.would]
     for standing in answer.policies:
         assert standing.acts != "never"
@@ -274,7 +274,7 @@ def assert_acts(facts: Facts, policy: str, layer: Layer) -> None:
 def test_a_layer_is_the_difference_that_its_pod_makes(random: Random) -> None:
     """Its rows stand in the answer for that very pod, and not in the one for all."""
     facts = world(random).snapshot.facts_for(random.choice(NAMESPACES))
-    answer = effective(facts, Kind())
+    answer = effective(facts, PodKind())
     for layer in answer.some:
         if layer.kind is not None:
             assert set(map(str, layer.rows)) <= set(map(str, effective(facts, layer.kind).look.rows))
@@ -291,10 +291,10 @@ def of(name: str, namespace: str | None = None, **parts: Any) -> Policy:
     return Policy(name=name, namespace=namespace, mode=parts.pop("mode", "Enforce"), **parts)
 
 
-def asked(*policies: Policy, kind: Kind | None = None, templates: tuple[NodeTemplate, ...] = (), max_mode: Any = "Enforce") -> Effective:
+def asked(*policies: Policy, kind: PodKind | None = None, templates: tuple[NodeTemplate, ...] = (), max_mode: Any = "Enforce") -> Effective:
     found = PolicySet(policies=policies, templates=templates)
     facts = build(found, catalog(), platforms=("karpenter-aws",), cluster=CLUSTER, max_mode=max_mode).facts_for("team-a")
-    return effective(facts, kind or Kind())
+    return effective(facts, kind or PodKind())
 
 
 def one(answer: Effective, section: str, field: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -321,8 +321,10 @@ def test_the_tightest_limit_stands_and_says_whose_it_beats() -> None:
 
 def test_a_constraint_that_another_holds_already_is_marked() -> None:
     """Both stand, as both are judged; the wider one adds nothing."""
-    families = Machine(families=InNotIn(in_=("hopper", "ampere")))
-    answer = asked(of("a", require=Require(machine=families)), of("b", require=Require(machine=Machine(models=InNotIn(in_=("H100",))))))
+    families = MachineFields(families=InNotIn(in_=("hopper", "ampere")))
+    answer = asked(
+        of("a", require=Require(machine=families)), of("b", require=Require(machine=MachineFields(models=InNotIn(in_=("H100",)))))
+    )
     assert one(answer, "require", "families") == ("in [hopper, ampere]", (A,), (f"already implied by {B}: models in [H100]",))
     assert one(answer, "require", "models") == ("in [H100]", (B,), ())
     assert one(answer, "require", "models left")[0] == "[H100-80GB]"
@@ -330,10 +332,10 @@ def test_a_constraint_that_another_holds_already_is_marked() -> None:
 
 def test_a_remark_stands_with_the_field_of_the_policy_that_it_is_about() -> None:
     """Two policies require the same, which the platform can't say: each row has its own remark."""
-    machine = Machine(instance_families=InNotIn(not_in=("p4d",)))
+    machine = MachineFields(instance_families=InNotIn(not_in=("p4d",)))
     policies = (of("a", require=Require(machine=machine)), of("b", require=Require(machine=machine)))
     facts = build(PolicySet(policies=policies), catalog(), platforms=("gfd",), cluster=CLUSTER).facts_for("team-a")
-    found = rows(effective(facts, Kind()), "require", "instanceFamilies")
+    found = rows(effective(facts, PodKind()), "require", "instanceFamilies")
     assert [(row.by, len(row.notes)) for row in found] == [((A,), 1), ((B,), 1)]
 
 
@@ -352,7 +354,7 @@ def test_a_floor_is_the_longest_and_stands_before_a_shorter_default() -> None:
     assert one(answer, "require", "gracePeriod.min")[:2] == ("20m", (B,))
     assert one(answer, "require", "gracePeriod.min")[2][0] == f"longer than 10m from {A}"
     assert one(answer, "default", "gracePeriod") == ("20m", (B,), (f"longer than 1m from {OWN}",))
-    service, daemon = (asked(floors[0], kind=Kind(workload=kind)) for kind in ("Deployment", "DaemonSet"))
+    service, daemon = (asked(floors[0], kind=PodKind(workload=kind)) for kind in ("Deployment", "DaemonSet"))
     assert one(service, "require", "gracePeriod.min")[2] == (
         "does not apply to a service's pod with the annotation berth.dev/opt-out: grace",
     )
@@ -431,17 +433,17 @@ def test_protection_is_clipped_to_its_maximum() -> None:
 def test_grace_is_not_for_services_unless_named() -> None:
     """Of a Deployment's pod a policy's gracePeriod acts only where it names the workload."""
     everyone = of("a", default=Default(grace=120))
-    text, by, notes = one(asked(everyone, kind=Kind(workload="Deployment")), "default", "gracePeriod")
+    text, by, notes = one(asked(everyone, kind=PodKind(workload="Deployment")), "default", "gracePeriod")
     assert (text, by) == ("-", ())
     assert notes == (f"does not apply to a service's pod unless {A} names the workload",)
     named = of("b", match=Match(workloads=("Deployment",)), default=Default(grace=60))
-    assert one(asked(everyone, named, kind=Kind(workload="Deployment")), "default", "gracePeriod")[:2] == ("1m", (B,))
+    assert one(asked(everyone, named, kind=PodKind(workload="Deployment")), "default", "gracePeriod")[:2] == ("1m", (B,))
 
 
 def test_a_slice_stands_for_a_whole_gpu() -> None:
     """With its resource name; what is for whole GPUs steps back and says so."""
     template = NodeTemplate(name="t", sharing=("MIG",), mig_profiles=("1g.10gb",), labels=(("pool", "t"),))
-    policy = of("a", default=Default(node_template="t", mig=MigDefault(slice_gb=10), machine=Machine(models=InNotIn(in_=("L4",)))))
+    policy = of("a", default=Default(node_template="t", mig=MigDefault(slice_gb=10), machine=MachineFields(models=InNotIn(in_=("L4",)))))
     answer = asked(policy, templates=(template,))
     assert one(answer, "default", "mig") == ("1g.10gb (nvidia.com/mig-1g.10gb)", (A,), ())
     assert one(answer, "default", "machine")[2] == (f"models in [L4] from {A} applies to whole GPUs; this pod gets a MIG slice",)
@@ -453,9 +455,9 @@ def test_long_runs_are_shown_by_length() -> None:
     answer = asked(of("a", default=Default(capacity=("spot",), long_runs=runs)))
     assert one(answer, "default", "capacity")[0] == "[on-demand]"
     (layer,) = answer.some
-    assert (layer.title, layer.kind) == ("runs of at most 2h", Kind(seconds=7200))
+    assert (layer.title, layer.kind) == ("runs of at most 2h", PodKind(seconds=7200))
     assert [(row.field, row.text) for row in layer.rows if row.field == "capacity"] == [("capacity", "[spot]")]
-    assert asked(of("a", default=Default(long_runs=runs)), kind=Kind(seconds=60)).some == ()
+    assert asked(of("a", default=Default(long_runs=runs)), kind=PodKind(seconds=60)).some == ()
 
 
 def test_a_policy_for_some_pods_is_a_layer_with_its_condition() -> None:
@@ -463,10 +465,10 @@ def test_a_policy_for_some_pods_is_a_layer_with_its_condition() -> None:
     large = of("b", match=Match(workloads=("Job",), gpus=Bounds(min=8)), default=Default(grace=600))
     answer = asked(of("a", default=Default(grace=120)), large)
     (layer,) = answer.some
-    assert (layer.title, layer.policies, layer.kind) == ("pods of Job that ask for at least 8 GPUs", (B,), Kind(workload="Job", gpus=8))
+    assert (layer.title, layer.policies, layer.kind) == ("pods of Job that ask for at least 8 GPUs", (B,), PodKind(workload="Job", gpus=8))
     assert [(row.field, row.text) for row in layer.rows] == [("gracePeriod", "10m")]
     assert [s.acts for s in answer.policies] == ["always", "sometimes"]
-    assert [s.acts for s in asked(large, kind=Kind(gpus=4)).policies] == ["never"]
+    assert [s.acts for s in asked(large, kind=PodKind(gpus=4)).policies] == ["never"]
 
 
 def test_audit_and_warn_stand_apart() -> None:
@@ -499,7 +501,9 @@ def test_a_mode_that_is_capped_shows_both() -> None:
 
 def test_policies_that_leave_nothing_are_told_as_the_engine_tells_it() -> None:
     """BERTH-122, with both."""
-    hopper, turing = (of(n, require=Require(machine=Machine(families=InNotIn(in_=(f,))))) for n, f in (("a", "hopper"), ("b", "turing")))
+    hopper, turing = (
+        of(n, require=Require(machine=MachineFields(families=InNotIn(in_=(f,))))) for n, f in (("a", "hopper"), ("b", "turing"))
+    )
     answer = asked(hopper, turing)
     assert one(answer, "require", "models left")[0] == "no known GPU"
     assert str(answer.look.denied[0]).startswith("BERTH-122: ")
@@ -508,4 +512,4 @@ def test_policies_that_leave_nothing_are_told_as_the_engine_tells_it() -> None:
 def test_a_namespace_that_is_excluded_says_so() -> None:
     """Berth is never called for kube-system, whatever policies say."""
     facts = build(PolicySet(policies=(of("a"),)), catalog(), cluster=CLUSTER).facts_for("kube-system")
-    assert effective(facts, Kind()).excluded
+    assert effective(facts, PodKind()).excluded

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from analysis import admission_preview
 from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import Found
+from analysis.fixes.smallest import SearchResult
 from analysis.fixes.steps import Step, edits_of
 from analysis.reviews.review import ReviewError
 from policies.patch.json_tree import apply_patch, value_at
@@ -86,7 +86,7 @@ def denied() -> tuple[tuple[Case, Judge], ...]:
     return tuple(found)
 
 
-def search(judge: Judge, fleet: Fleet | None = None, most: int = 60) -> Found:
+def search(judge: Judge, fleet: Fleet | None = None, most: int = 60) -> SearchResult:
     """The smallest change of the judge's own pod."""
     return smallest_admitted(judge.request.pod, fleet, catalog(), judge, most)
 
@@ -144,7 +144,7 @@ def _of(name: str) -> Judge:
     return next(judge for case, judge in denied() if case.name == name)
 
 
-def _steps_of(found: Found) -> list[tuple[str, str, Any]]:
+def _steps_of(found: SearchResult) -> list[tuple[str, str, Any]]:
     assert found.mend is not None
     return [(step.deed, str(edit.path[-1]), edit.value) for step in found.mend.steps for edit in step.edits]
 

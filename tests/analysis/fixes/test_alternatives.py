@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from analysis import admission_preview
-from analysis.fixes.alternatives import MOST_TRIED, Alternatives, Search
+from analysis.fixes.alternatives import MOST_TRIED, Alternatives, AlternativeSearch
 from analysis.fixes.edits import changed
 from analysis.fixes.placement import SOON
 from analysis.world.world import World
@@ -60,7 +60,7 @@ def _admitted(at: World, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tup
 
 
 def _found(at: World, pod: Raw) -> Alternatives | None:
-    search = Search(at.seen.fleet, catalog(), at.prices, at.snapshot.tables)
+    search = AlternativeSearch(at.seen.fleet, catalog(), at.prices, at.snapshot.tables)
     return search.alternatives(pod, lambda one: _admitted(at, one))
 
 

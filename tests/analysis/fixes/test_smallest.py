@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import Found, runs, smallest
+from analysis.fixes.smallest import SearchResult, runs, smallest
 from policies.messages import phrase
 from policies.scheduling.fleet import Fleet, best, blockers, fleet_of
 from policies.scheduling.nodes import Occupant
@@ -42,7 +42,7 @@ def _pod(limits: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     return {"spec": {"containers": [{"name": "c", "resources": {"limits": limits or {GPU: 1}}}], **spec}}
 
 
-def _mended(found: Found, pod: dict[str, Any]) -> Any:
+def _mended(found: SearchResult, pod: dict[str, Any]) -> Any:
     assert found.mend is not None
     return changed(pod, found.mend.edits)["spec"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.kueue import places
 from policies.facts import admission_queues
-from policies.facts.cluster_facts import ClusterFacts, Entry
+from policies.facts.cluster_facts import ClusterFacts, FactEntry
 from policies.state.snapshot import Snapshot
 from policies.verdict import FIRST_READ
 from policies.workloads.pods import Owner
@@ -44,7 +44,7 @@ def world(*objects: Raw, policy: Raw | None = None, followed: bool = True, queue
     made = [{"kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": {"mode": "Enforce", **policy}}] if policy else []
     facts = ClusterFacts.from_objects(objects)
     if followed:
-        facts = facts.changed(Entry("followed", kind, True) for kind in admission_queues.KINDS)
+        facts = facts.changed(FactEntry("followed", kind, True) for kind in admission_queues.KINDS)
     return snapshots.build(golden.policies_of(made, CATALOG), CATALOG, platforms=("gfd",), cluster=facts, queues=queues)
 
 
@@ -246,8 +246,8 @@ def test_facts_come_and_go() -> None:
     facts = ClusterFacts()
     for kinds, known in ((("LocalQueue",), {"LocalQueue": True}), ((), {})):
         changes = admission_queues.followed(kinds)
-        put = [Entry("followed", name, True) for (_, _, name), value in changes.items() if value is not None]
-        gone = [Entry("followed", name, True) for (_, _, name), value in changes.items() if value is None]
+        put = [FactEntry("followed", name, True) for (_, _, name), value in changes.items() if value is not None]
+        gone = [FactEntry("followed", name, True) for (_, _, name), value in changes.items() if value is None]
         facts = facts.changed(put, gone)
         assert facts.followed == known
     assert replace(facts) == ClusterFacts()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.kueue.waiting import Check, State, of, standing
+from analysis.kueue.waiting import AdmissionCheck, State, of, standing
 from tests.support.counts import count
 
 Raw = dict[str, Any]
@@ -55,7 +55,7 @@ def test_what_an_admission_gives() -> None:
     given: Raw = {"admission": {"clusterQueue": "gpus", "podSetAssignments": assigned}, "admissionChecks": checks}
     reserved = standing(workload(condition("QuotaReserved"), **given))
     assert (reserved.cluster_queue, reserved.flavors) == ("gpus", ("any", "hopper"))
-    assert reserved.checks == (Check("capacity", "Pending", "m"),)
+    assert reserved.checks == (AdmissionCheck("capacity", "Pending", "m"),)
     admitted = standing(workload(condition("Admitted"), condition("PodsReady", status=False), **given))
     assert (admitted.ready, admitted.checks) == (False, ())
 

@@ -6,9 +6,9 @@ from random import Random
 
 from analysis import admission_preview
 from analysis.replay.creations import Creation, creation
-from analysis.replay.decision import Decision, Reason, WouldBe, of_judgement
+from analysis.replay.decision import DenialReason, RecordedDecision, WouldBe, of_judgement
 from analysis.replay.difference import Side, difference
-from analysis.replay.effects import Effect
+from analysis.replay.effects import EditEffect
 from policies.pods.view import Pod
 from policies.rules.requests_match_limits import undecodable
 from tests.cli.replaying.events import decided, event
@@ -16,13 +16,13 @@ from tests.support.counts import count
 from tests.support.generators.random_pods import request
 from tests.support.generators.random_worlds import catalog, world
 
-TOLERATION, GRACE = Effect(("spec", "tolerations", "-"), '{"key":"a"}'), Effect(("spec", "terminationGracePeriodSeconds"), "600")
-DENIED = Decision(denied=True, reasons=(Reason("BERTH-111", "device_counts", ("ClusterGPUPolicy/few",)),))
+TOLERATION, GRACE = EditEffect(("spec", "tolerations", "-"), '{"key":"a"}'), EditEffect(("spec", "terminationGracePeriodSeconds"), "600")
+DENIED = RecordedDecision(denied=True, reasons=(DenialReason("BERTH-111", "device_counts", ("ClusterGPUPolicy/few",)),))
 
 
 def test_denied_now_is_due_to_those_that_deny() -> None:
     """And admitted now to those that denied then."""
-    admitted = Decision(effects={GRACE: ("ClusterGPUPolicy/grace",)})
+    admitted = RecordedDecision(effects={GRACE: ("ClusterGPUPolicy/grace",)})
     found = difference(admitted, DENIED)
     assert found is not None
     assert (found.turn, found.policies) == ("newly-denied", ("ClusterGPUPolicy/few",))
@@ -34,9 +34,9 @@ def test_denied_now_is_due_to_those_that_deny() -> None:
 
 def test_other_reasons_are_told_by_code_and_rule_alone() -> None:
     """Who asks for the same, and how it is worded, decides nothing."""
-    other = Decision(denied=True, reasons=(Reason("BERTH-101", "requests_match_limits", ("ClusterGPUPolicy/b",)),))
-    renamed = Decision(denied=True, reasons=(Reason("BERTH-111", "device_counts", ("ClusterGPUPolicy/renamed",)),))
-    unknown = Decision(denied=True, reasons=None)
+    other = RecordedDecision(denied=True, reasons=(DenialReason("BERTH-101", "requests_match_limits", ("ClusterGPUPolicy/b",)),))
+    renamed = RecordedDecision(denied=True, reasons=(DenialReason("BERTH-111", "device_counts", ("ClusterGPUPolicy/renamed",)),))
+    unknown = RecordedDecision(denied=True, reasons=None)
     assert difference(DENIED, renamed) is None
     assert difference(unknown, DENIED) is None
     found = difference(DENIED, other)
@@ -46,28 +46,28 @@ def test_other_reasons_are_told_by_code_and_rule_alone() -> None:
 
 def test_other_edits_are_due_to_both_sides_and_show_what_differs() -> None:
     """The edits that both make are left out."""
-    then = Decision(effects={TOLERATION: ("ClusterGPUPolicy/a",), GRACE: ("ClusterGPUPolicy/b",)})
-    now = Decision(effects={TOLERATION: ("ClusterGPUPolicy/c",)})
+    then = RecordedDecision(effects={TOLERATION: ("ClusterGPUPolicy/a",), GRACE: ("ClusterGPUPolicy/b",)})
+    now = RecordedDecision(effects={TOLERATION: ("ClusterGPUPolicy/c",)})
     found = difference(then, now)
     assert found is not None
     assert (found.turn, found.policies) == ("other-edits", ("ClusterGPUPolicy/b",))
     assert (found.then, found.now) == (Side("edited", (), ("terminationGracePeriodSeconds",)), Side("edited"))
-    assert difference(Decision(effects=None), now) is None
+    assert difference(RecordedDecision(effects=None), now) is None
 
 
 def test_what_an_audited_policy_would_do_is_compared_last() -> None:
     """And only as far as the record goes: it may lack policies, patches, or all of it."""
     would = WouldBe(frozenset({"BERTH-111"}), frozenset())
-    then, now = Decision(would={"ClusterGPUPolicy/a": would}), Decision(would={})
+    then, now = RecordedDecision(would={"ClusterGPUPolicy/a": would}), RecordedDecision(would={})
     found = difference(then, now)
     assert found is not None
     assert (found.turn, found.policies) == ("other-would", ("ClusterGPUPolicy/a",))
     assert (found.then, found.now) == (Side("would deny", ("BERTH-111",)), Side("nothing"))
-    assert difference(Decision(would=None), now) is None
-    assert difference(Decision(would={}, whole=False), Decision(would={"ClusterGPUPolicy/z": would})) is None
+    assert difference(RecordedDecision(would=None), now) is None
+    assert difference(RecordedDecision(would={}, whole=False), RecordedDecision(would={"ClusterGPUPolicy/z": would})) is None
     counted = WouldBe(frozenset(), None)
     written = WouldBe(frozenset(), frozenset({GRACE}))
-    assert difference(Decision(would={"a": counted}), Decision(would={"a": written})) is None
+    assert difference(RecordedDecision(would={"a": counted}), RecordedDecision(would={"a": written})) is None
 
 
 def test_a_record_differs_from_what_other_policies_decide_as_the_decision_itself_does() -> None:

@@ -6,7 +6,7 @@ import json
 from random import Random
 
 from analysis.replay import effects
-from analysis.replay.effects import Effect
+from analysis.replay.effects import EditEffect
 from policies.engine import evaluate
 from policies.patch.json_tree import apply_patch
 from tests.support.counts import count
@@ -29,7 +29,7 @@ def test_who_wrote_what_is_no_effect() -> None:
     inside = [{"op": "add", "path": "/metadata/annotations", "value": {"berth.dev/applied": "[]", "a": "b"}}]
     beside = [{"op": "add", "path": "/metadata/annotations/a", "value": "b"}]
     beside += [{"op": "add", "path": "/metadata/annotations/berth.dev~1applied", "value": "[...]"}]
-    assert effects.of_patch(inside) == effects.of_patch(beside) == {Effect(("metadata", "annotations", "a"), '"b"'): 1}
+    assert effects.of_patch(inside) == effects.of_patch(beside) == {EditEffect(("metadata", "annotations", "a"), '"b"'): 1}
 
 
 def test_the_container_that_is_meant_matters() -> None:

@@ -12,7 +12,7 @@ import pytest
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.review import answer, parse
 from analysis.reviews.verdict_records import MOST_BYTES
-from policies.verdict import Edit, Verdict, Would
+from policies.verdict import AuditOutcome, Edit, Verdict
 from tests.support import worded
 
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
@@ -24,8 +24,8 @@ QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 """the name part of a qualified name (apimachinery util/validation), which an annotation's key must be"""
 
 
-def would(policy: str = "ClusterGPUPolicy/audited", **fields: Any) -> Would:
-    return Would(policy=policy, mode="Audit", **fields)
+def would(policy: str = "ClusterGPUPolicy/audited", **fields: Any) -> AuditOutcome:
+    return AuditOutcome(policy=policy, mode="Audit", **fields)
 
 
 def test_keys_are_qualified_names() -> None:

@@ -13,7 +13,7 @@ from analysis.reviews import claim_review
 from analysis.reviews.decoding import MOST_READ
 from analysis.reviews.review import ReviewError
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.device_requests import Choice, DeviceClass
+from policies.facts.device_requests import DeviceClass, RequestChoice
 from policies.patch.json_tree import apply_patch
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
@@ -60,7 +60,7 @@ def test_every_version_is_read(api: str, template: bool) -> None:
     one = exactly(count=8, tolerations=[ACCESS], adminAccess=True)
     request = one if api != "v1beta1" else {"name": "gpu", **one["exactly"]}
     asked = claim_review.from_document(review_of(claim(request, api=api, template=template)))
-    assert asked.request("mutate").claim == ((Choice("gpu.nvidia.com", 8, 8, True, json.dumps([ACCESS], separators=(",", ":"))),),)
+    assert asked.request("mutate").claim == ((RequestChoice("gpu.nvidia.com", 8, 8, True, json.dumps([ACCESS], separators=(",", ":"))),),)
 
 
 def test_a_claim_without_a_name_yet_is_read() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from analysis.reviews.review import Review, ReviewError, answer, parse
-from policies.verdict import Verdict, Would
+from policies.verdict import AuditOutcome, Verdict
 from tests.support import worded
 
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
@@ -198,8 +198,8 @@ def test_warnings_once_each_in_order() -> None:
 
 def test_a_policy_in_warn_says_what_it_would_deny() -> None:
     """Warn is one warning per would-be denial; Audit says nothing to the author."""
-    warn = Would(policy="ClusterGPUPolicy/x", mode="Warn", violations=(MISMATCH,))
-    audit = Would(policy="ClusterGPUPolicy/y", mode="Audit", violations=(MISMATCH,))
+    warn = AuditOutcome(policy="ClusterGPUPolicy/x", mode="Warn", violations=(MISMATCH,))
+    audit = AuditOutcome(policy="ClusterGPUPolicy/y", mode="Audit", violations=(MISMATCH,))
     assert warnings(Verdict(would=(warn, audit))) == [
         "BERTH-101 (would be denied if ClusterGPUPolicy/x were in Enforce): the request is not the limit; make them equal"
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.facts.cluster_facts import ClusterFacts, Entry
+from policies.facts.cluster_facts import ClusterFacts, FactEntry
 from policies.state.snapshot import Snapshot
 from telemetry.metrics import Metrics
 from tests.support import snapshots
@@ -266,7 +266,7 @@ def queues(*specs: Raw) -> Snapshot:
         {"apiVersion": kueue, "kind": "ClusterQueue", "metadata": {"name": "gpus"}, "spec": {"resourceGroups": [group]}},
         {"apiVersion": kueue, "kind": "ResourceFlavor", "metadata": {"name": "gpus"}, "spec": {"nodeLabels": {"pool": "gpus"}}},
     ]
-    facts = ClusterFacts.from_objects(objects).changed([Entry("followed", "LocalQueue", True)])
+    facts = ClusterFacts.from_objects(objects).changed([FactEntry("followed", "LocalQueue", True)])
     return world(*specs).with_facts(facts)
 
 

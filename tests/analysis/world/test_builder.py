@@ -8,8 +8,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from analysis.world.builder import Builder
-from analysis.world.counts import Count
+from analysis.world.builder import WorldBuilder
+from analysis.world.counts import PolicyCount
 from analysis.world.world import World
 from catalog.prices import prices
 from sources.world_of_files import of_values, policies_of
@@ -19,15 +19,15 @@ from tests.support.generators.random_worlds import catalog
 from tests.support.recorded import eks
 
 
-def built(builder: Builder, objects: list[dict[str, Any]], ours: list[dict[str, Any]]) -> World:
+def built(builder: WorldBuilder, objects: list[dict[str, Any]], ours: list[dict[str, Any]]) -> World:
     return of_values(builder, ours, objects, "dump.yaml", catalog(), AT)
 
 
-def new() -> Builder:
-    return Builder(catalog(), OPTIONS, prices(catalog()))
+def new() -> WorldBuilder:
+    return WorldBuilder(catalog(), OPTIONS, prices(catalog()))
 
 
-def counted(cells: Mapping[Any, Mapping[Any, Count]]) -> Any:
+def counted(cells: Mapping[Any, Mapping[Any, PolicyCount]]) -> Any:
     """Counts, with dollars to the cent: pods are added up in the order in which they came."""
 
     def cents(usd: float | None) -> float | None:
@@ -115,7 +115,7 @@ def test_what_is_as_it_was_is_held_once() -> None:
 
 def test_a_world_follows_the_mode_of_the_server() -> None:
     """A console that is not told --max-mode takes what the statuses show: with the brake on, no policy does more than Audit."""
-    builder = Builder(catalog(), replace(OPTIONS, follows_server=True), prices(catalog()))
+    builder = WorldBuilder(catalog(), replace(OPTIONS, follows_server=True), prices(catalog()))
     policies = [{**one, "spec": {**one["spec"], "mode": "Enforce"}} for one in policies_of([LIBRARY], catalog())]
     status = {"mode": "Audit", "conditions": [{"type": "Ready", "status": "True", "reason": "ModeCapped"}]}
     braked = [{**policies[0], "status": status}, *policies[1:]]

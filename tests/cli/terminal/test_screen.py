@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from cli.terminal.screen import PLAIN, Choice, Screen, choose, errors, is_terminal, output, wants_colour
+from cli.terminal.screen import PLAIN, Choice, Terminal, choose, errors, is_terminal, output, wants_colour
 from tests.cli.terminal.pseudo_terminal import shown
 
 ROOT = Path(__file__).parents[3]
@@ -42,9 +42,9 @@ def test_who_decides_on_colour(choice: Choice, environ: dict[str, str], terminal
 def test_nothing_is_painted_without_colour_or_text() -> None:
     """So that no line has escapes and nothing else."""
     assert PLAIN.paint("bad", "denied") == "denied"
-    assert Screen(colour=True).paint("bad", "denied") == "\x1b[31mdenied\x1b[0m"
-    assert Screen(colour=True).paint("bad", "") == ""
-    assert Screen(colour=True).paint(None, "x") == "x"
+    assert Terminal(colour=True).paint("bad", "denied") == "\x1b[31mdenied\x1b[0m"
+    assert Terminal(colour=True).paint("bad", "") == ""
+    assert Terminal(colour=True).paint(None, "x") == "x"
 
 
 def test_what_is_no_terminal_has_no_width(monkeypatch: pytest.MonkeyPatch) -> None:

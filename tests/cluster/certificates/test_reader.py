@@ -11,7 +11,7 @@ import pytest
 
 from certs.authority import KeyPair, issue, make_ca
 from cluster.certificates import reader as module
-from cluster.certificates.reader import ENDING, Reader
+from cluster.certificates.reader import ENDING, SecretReader
 from cluster.certificates.registrations import Registrations
 from cluster.certificates.secret_store import SecretStore
 from cluster.client.api_client import Client
@@ -29,9 +29,9 @@ def api() -> Api:
     return made
 
 
-def reader(api: Api) -> Reader:
+def reader(api: Api) -> SecretReader:
     client = cast(Client, api)
-    return Reader(client, SecretStore(client, "berth-system", "berth-certificates"), Registrations(client, NAME, api.tell), api.tell)
+    return SecretReader(client, SecretStore(client, "berth-system", "berth-certificates"), Registrations(client, NAME, api.tell), api.tell)
 
 
 def put(api: Api, ca: KeyPair, leaf: KeyPair) -> tuple[bytes, bytes]:

@@ -15,14 +15,14 @@ import yaml
 
 from certs.authority import make_ca
 from cluster.client import exec_plugins
-from cluster.client.access import Access, Loaded
+from cluster.client.access import Access, LoadedAccess
 from cluster.client.errors import AccessError
 from tests.support.cluster.fake_api import kubeconfig
 
 SERVER = "https://10.0.0.1:6443"
 
 
-def load(access: Access) -> Loaded:
+def load(access: Access) -> LoadedAccess:
     return asyncio.run(access.load())
 
 

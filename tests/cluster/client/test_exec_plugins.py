@@ -39,7 +39,7 @@ def with_plugin(folder: Path, script: str, **more: Any) -> str:
     return changed(kubeconfig(folder, SERVER), "user", exec=plugin)
 
 
-def load(file: str) -> accesses.Loaded:
+def load(file: str) -> accesses.LoadedAccess:
     return asyncio.run(Access(file).load())
 
 

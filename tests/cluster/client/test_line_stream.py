@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.client.errors import Garbled, TooLarge
+from cluster.client.errors import Garbled, ResponseTooLarge
 from cluster.client.line_stream import MOST, Lines
 
 
@@ -51,6 +51,6 @@ def test_an_end_in_the_middle_of_a_line_is_an_error() -> None:
 def test_a_line_without_end_is_an_error_before_it_fills_the_memory() -> None:
     """At 16 MiB."""
     lines = lines_of([b"x" * (1 << 20)] * 100)
-    with pytest.raises(TooLarge, match="more than 16 MiB"):
+    with pytest.raises(ResponseTooLarge, match="more than 16 MiB"):
         asyncio.run(lines.batch())
     assert MOST == 16 << 20

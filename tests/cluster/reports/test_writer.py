@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.audit.ledger import AuditedPod, Ledger
-from analysis.audit.outcomes import Outcome
+from analysis.audit.outcomes import AuditResult
 from analysis.audit.stored_pod import stored, widest
-from analysis.audit.workload_report import OPEN_REPORTS, Workload
+from analysis.audit.workload_report import OPEN_REPORTS, ReportedWorkload
 from cluster.client.errors import Reply
 from cluster.reports.causes import Causes
-from cluster.reports.forms import Form
+from cluster.reports.forms import ReportForm
 from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.stored_reports import FORMS, StoredReports
 from cluster.reports.writer import EVENTS_AGAIN, ReportWriter
@@ -20,8 +20,8 @@ from cluster.status.events import BURST_OF_ONE, Events
 from tests.support.generators.random_worlds import catalog
 
 POLICIES = ("ClusterGPUPolicy/few",)
-DENIED = Outcome(POLICIES, "Audit", "would-deny", ("counts",), ("BERTH-111",), ("BERTH-111: too many",), (), (), "")
-LACKING = Outcome(POLICIES, "Enforce", "not-as-enforced", ("tolerations",), (), (), ("tolerations",), (), "[]")
+DENIED = AuditResult(POLICIES, "Audit", "would-deny", ("counts",), ("BERTH-111",), ("BERTH-111: too many",), (), (), "")
+LACKING = AuditResult(POLICIES, "Enforce", "not-as-enforced", ("tolerations",), (), (), ("tolerations",), (), "[]")
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Audit:
 
         self.events = Events(client, instance="audit-0", held=lambda: True, tell=tell, clock=self.clock)
         changed = asyncio.Event()
-        forms = tuple(Form(watched, kind, StoredReports(changed)) for watched, kind in zip(FORMS, self.kinds, strict=True))
+        forms = tuple(ReportForm(watched, kind, StoredReports(changed)) for watched, kind in zip(FORMS, self.kinds, strict=True))
         calls = PacedCalls(client=client, lease=Lease(), tell=tell, event="report_failed", clock=self.clock)
         causes = Causes(self.events, self.ledger)
         self.writer = ReportWriter(calls=calls, ledger=self.ledger, forms=forms, changed=changed, ready=lambda: True, causes=causes)
@@ -107,12 +107,12 @@ class Audit:
         return [event["reason"] for _, event in sent]
 
 
-def pod(name: str, *outcomes: Outcome, workload: str = "train") -> AuditedPod:
+def pod(name: str, *outcomes: AuditResult, workload: str = "train") -> AuditedPod:
     value = {
         "metadata": {"name": name, "namespace": "n", "uid": f"u-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "16"}}}]},
     }
-    owner = Workload("batch/v1", "Job", "n", workload, f"u-{workload}")
+    owner = ReportedWorkload("batch/v1", "Job", "n", workload, f"u-{workload}")
     return AuditedPod(stored(value, widest(catalog())), owner, outcomes, POLICIES, 16, None)
 
 

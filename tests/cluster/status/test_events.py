@@ -9,12 +9,12 @@ import pytest
 
 from analysis.conditions.conditions import Condition
 from cluster.client.api_client import Access, Client
-from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, MOST_WAITING, Events, Subject
+from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, MOST_WAITING, Events, EventSubject
 from kube.events import NOTE
 from tests.support.cluster.lease_history import closed
 from tests.testcluster.controlplane.cluster import Cluster
 
-SUBJECT = Subject(key=("GPUPolicy", "default", "p" * 253), uid="u", resource_version="7")
+SUBJECT = EventSubject(key=("GPUPolicy", "default", "p" * 253), uid="u", resource_version="7")
 BAD = Condition("Accepted", "False", "Invalid", "x" * 2000)
 WELL = Condition("Accepted", "True", "Understood", "")
 
@@ -50,8 +50,8 @@ def test_only_changes_are_events(before: dict[str, tuple[str, str]], now: Condit
     assert len(one._waiting) == number
 
 
-def about(namespace: str) -> Subject:
-    return Subject(key=("GPUPolicy" if namespace else "ClusterGPUPolicy", namespace, "p"), uid="u", resource_version="7")
+def about(namespace: str) -> EventSubject:
+    return EventSubject(key=("GPUPolicy" if namespace else "ClusterGPUPolicy", namespace, "p"), uid="u", resource_version="7")
 
 
 def test_what_comes_too_fast_is_dropped_and_counted() -> None:
@@ -116,7 +116,7 @@ def test_the_longest_event_is_taken_and_only_who_holds_sends(plane: Cluster, hel
         client = await Client.connect(Access(str(plane.kubeconfig)))
         one = events(client, held=held)
         one.changed(SUBJECT, {}, BAD)
-        one.changed(Subject(key=("ClusterGPUPolicy", "", "a.b"), uid="u", resource_version="7"), {}, BAD)
+        one.changed(EventSubject(key=("ClusterGPUPolicy", "", "a.b"), uid="u", resource_version="7"), {}, BAD)
         task = asyncio.create_task(one.run())
         while one._filled.is_set():
             await asyncio.sleep(0.01)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.conditions import Finding
+from analysis.conditions import ObjectStatus
 from analysis.conditions.conditions import Condition
 from cluster.status.patch import differs, patch, written
 
 LONG_AGO = "2020-01-01T00:00:00Z"
-FINDING = Finding(
+FINDING = ObjectStatus(
     uid="u", generation=3, where="all namespaces", what="nothing", last_good=None,
     conditions=(Condition("Accepted", "True", "Understood", ""), Condition("Conflicted", "False", "NoConflict", "")),
 )  # fmt: skip
@@ -37,7 +37,7 @@ def merged(value: Any, change: Any) -> Any:
     return found
 
 
-def stored(finding: Finding = FINDING, status: dict[str, Any] | None = None) -> dict[str, Any]:
+def stored(finding: ObjectStatus = FINDING, status: dict[str, Any] | None = None) -> dict[str, Any]:
     found: dict[str, Any] = merged(status or {}, patch(finding, status or {}, "7")["status"])
     return found
 
@@ -78,7 +78,7 @@ def test_the_time_of_a_condition_stays_while_its_status_does() -> None:
     status = stored()
     for one in status["conditions"]:
         one["lastTransitionTime"] = LONG_AGO
-    now = Finding(
+    now = ObjectStatus(
         uid="u", generation=4, where="", what="", last_good=None,
         conditions=(Condition("Accepted", "True", "Other", "text"), Condition("Conflicted", "True", "DefaultsDiffer", "x")),
     )  # fmt: skip
@@ -99,7 +99,7 @@ def test_a_time_that_is_none_is_not_kept(time: object) -> None:
 @given(before=JSON, spec=st.dictionaries(st.sampled_from("abc"), JSON, max_size=3))
 def test_the_last_good_form_is_replaced_whole(before: Any, spec: dict[str, Any]) -> None:
     """Merge patches go into maps: what the new form lacks is taken away, and all of it when it is not needed."""
-    kept = Finding(uid="u", generation=3, where="", what="", last_good={"generation": 2, "spec": spec}, conditions=())
+    kept = ObjectStatus(uid="u", generation=3, where="", what="", last_good={"generation": 2, "spec": spec}, conditions=())
     status = {"lastGood": before}
     assert not differs(kept, stored(kept, status))
     assert "lastGood" not in stored(FINDING, stored(kept, status))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from analysis.conditions import Finding, findings
+from analysis.conditions import ObjectStatus, findings
 from cluster.status.write_history import WriteHistory
-from policies.state.objects import Entry, Key
+from policies.state.objects import Key, ObjectEntry
 from policies.state.updater import Options, Updater
 from tests.support.cases.golden import catalog_with
 
@@ -30,7 +30,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def found() -> tuple[Entry, Finding]:
+def found() -> tuple[ObjectEntry, ObjectStatus]:
     """A policy without a status, and what is found of it."""
     value = {"metadata": {"name": "one", "uid": "u", "generation": 1, "resourceVersion": "7"}, "spec": {"mode": "Enforce"}}
     update = Updater(catalog_with(), Options(platforms=("gke",))).apply({KEY: value})

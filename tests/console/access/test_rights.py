@@ -13,7 +13,7 @@ from cluster.client.errors import Unreachable
 from console.access.api_server import ApiServer
 from console.access.people import People, Person
 from console.access.rights import CLUSTER_WIDE, NAMESPACED, Rights, places
-from console.world.scope import ALL, NONE, Namespaces, Scope
+from console.world.scope import ALL, NONE, ListableNamespaces, Scope
 from tests.console.access.test_sessions import Clock
 from tests.support.console.worlds import world
 from tests.support.recorded import eks
@@ -46,7 +46,9 @@ def test_every_right_is_asked_for() -> None:
     answers = Answers({("pods", "research"), ("nodes", ""), ("gpupolicies", "")})
     scope = asyncio.run(Rights(answers).of(ADA, found))
     assert {field.name for field in fields(Scope)} == {"who", "reports", *NAMESPACED, *CLUSTER_WIDE}
-    expected = Scope(who="ada", pods=Namespaces(names=frozenset({"research"})), own_policies=ALL, nodes=True, events=NONE, reports=NONE)
+    expected = Scope(
+        who="ada", pods=ListableNamespaces(names=frozenset({"research"})), own_policies=ALL, nodes=True, events=NONE, reports=NONE
+    )
     assert scope == expected
     asked = [(one["resourceAttributes"]["resource"], one["resourceAttributes"]["namespace"]) for one in answers.asked]
     assert len(asked) == len(set(asked)) == 9 + len(places(found)) + 2
@@ -62,7 +64,7 @@ def test_what_somebody_may_list_in_all_namespaces_needs_no_pods() -> None:
     for allowed, expected in (
         ({("events", "")}, {"events": ALL}),
         ({("events", "research"), *both}, {}),
-        ({("pods", ""), *both}, {"pods": ALL, "reports": Namespaces(names=frozenset({"research"}))}),
+        ({("pods", ""), *both}, {"pods": ALL, "reports": ListableNamespaces(names=frozenset({"research"}))}),
         ({("pods", ""), ("policyreports", "research")}, {"pods": ALL}),
     ):
         assert asyncio.run(Rights(Answers(allowed)).of(ADA, found)) == Scope(who="ada", **expected)  # type: ignore[arg-type]

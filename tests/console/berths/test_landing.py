@@ -8,7 +8,7 @@ from typing import Any
 from analysis.admission_preview import judge
 from analysis.world.world import World
 from console.berths.groups import groups
-from console.berths.landing import Answer, answer, of_group
+from console.berths.landing import LandingResult, answer, of_group
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.blockers import of_node
@@ -28,7 +28,7 @@ def _policy(name: str, **spec: Any) -> Raw:
 TOLERATES = _policy("tolerates", default={"acceleratorTaints": "Tolerate"})
 
 
-def _asked(policies: Sequence[Raw], *taints: Raw, objects: Sequence[Raw] = (), **labels: str) -> Answer:
+def _asked(policies: Sequence[Raw], *taints: Raw, objects: Sequence[Raw] = (), **labels: str) -> LandingResult:
     known = {"node.kubernetes.io/instance-type": "p4d.24xlarge", "karpenter.sh/nodepool": "train", **labels}
     known |= {
         "karpenter.k8s.aws/instance-family": "p4d",

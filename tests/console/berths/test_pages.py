@@ -12,7 +12,7 @@ import pytest
 
 from analysis.world.world import World
 from console.berths.groups import groups
-from console.world.scope import EVERYTHING, NONE, Namespaces, Scope
+from console.world.scope import EVERYTHING, NONE, ListableNamespaces, Scope
 from tests.support.console.asked import asked
 from tests.support.console.large import large_objects, large_policies
 from tests.support.console.worlds import world
@@ -94,7 +94,7 @@ def test_pods_and_policies_of_others_are_numbers_alone() -> None:
     assert "1 that you may not list" in text
     assert "You may not list NodePools" in text
     assert "Limits of the NodePool" not in text
-    web = Scope(who="ada", nodes=True, pods=Namespaces(names=frozenset({"web"})))
+    web = Scope(who="ada", nodes=True, pods=ListableNamespaces(names=frozenset({"web"})))
     text = asked(found, "/berths/group", web, kind="NodePool", name="gpu-serve", model="A10G").text
     assert "web/llm-0-0" in text
     assert "Runs here unchanged" in text

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.world.world import World
 from console.screens import SCREENS
-from console.server.app import Source
+from console.server.app import WorldSource
 from console.world.fixed import Fixed
 from console.world.scope import NOTHING
 from tests.support.browser.axe import violations
@@ -41,7 +41,7 @@ class Stale(Fixed):
     stale = "connect to 10.0.0.1:6443: no route to host"
 
 
-EMPTY: dict[str, Callable[[], tuple[Source, Somebody]]] = {
+EMPTY: dict[str, Callable[[], tuple[WorldSource, Somebody]]] = {
     "no-policies-no-pods": lambda: (Fixed(world([], [])), Somebody()),
     "policies-without-pods": lambda: (Fixed(world([])), Somebody()),
     "pods-without-policies": lambda: (Fixed(world(eks.objects(), [])), Somebody()),

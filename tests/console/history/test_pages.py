@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from console.world.scope import Namespaces, Scope
+from console.world.scope import ListableNamespaces, Scope
 from policies.policy import CONTROLLER
 from tests.support.console.asked import asked
 from tests.support.console.worlds import world
@@ -37,7 +37,7 @@ def test_events_are_shown_the_newest_first() -> None:
 def test_only_namespaces_that_may_be_listed_are_shown() -> None:
     """An Event of another namespace is not there."""
     found = world([*eks.objects(), event("web", "mine", "mine denied"), event("shop", "theirs", "theirs denied")])
-    text = asked(found, "/history", Scope(who="ada", events=Namespaces(names=frozenset({"web"})))).text
+    text = asked(found, "/history", Scope(who="ada", events=ListableNamespaces(names=frozenset({"web"})))).text
     assert "mine denied" in text
     assert "theirs" not in text
     assert "You may not list Events" in asked(found, "/history", Scope(who="bob")).text

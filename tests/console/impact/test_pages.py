@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from console.world.scope import EVERYTHING, NOTHING, Namespaces, Scope
+from console.world.scope import EVERYTHING, NOTHING, ListableNamespaces, Scope
 from tests.support.console.asked import asked
 from tests.support.console.worlds import world
 from tests.support.recorded import eks
@@ -31,7 +31,7 @@ def test_the_numbers_are_those_of_the_audit() -> None:
 def test_a_policy_that_may_not_be_listed_is_not_named() -> None:
     """Neither in the table nor behind a number; nor is a namespace whose pods may not be listed."""
     found = world(eks.objects())
-    alone = Scope(who="ada", pods=Namespaces(names=frozenset({"web"})))
+    alone = Scope(who="ada", pods=ListableNamespaces(names=frozenset({"web"})))
     text = asked(found, "/impact", alone).text
     assert not [one for one in (*found.policies, "research", "shop") if one in text]
     assert asked(found, "/impact/cell", alone, policy=found.policies[0]).status == 404

@@ -26,7 +26,7 @@ from console.job.near import of_dump
 from console.screens import SCREENS
 from console.server.app import application
 from console.world.fixed import Fixed
-from console.world.scope import ALL, EVERYTHING, Kind, Namespaces, Scope
+from console.world.scope import ALL, EVERYTHING, ListableNamespaces, ListedKind, Scope
 from policies.document import InputError
 from policies.policy import API_VERSION
 from policies.state.updater import Options
@@ -49,7 +49,7 @@ CASES = [
     and (case.given["user"], case.given["operation"], case.given["phase"]) == ("alice", "CREATE", "mutate")
     and not (case.given["catalog"] or case.given["groups"])
 ]
-WEB = Scope(who="ada", pods=Namespaces(names=frozenset({"web"})))
+WEB = Scope(who="ada", pods=ListableNamespaces(names=frozenset({"web"})))
 
 
 @cache
@@ -173,7 +173,7 @@ def test_a_workload_whose_pods_are_denied_comes_first() -> None:
     assert verdict(answer) == "Its pods are denied: the pod requests 8 GPUs, more than the 4 allowed here."
     assert "denied the request" in words(answer)
     assert "request at most 4" in words(answer)
-    hidden = replace(EVERYTHING, events=Namespaces(), pods=ALL)
+    hidden = replace(EVERYTHING, events=ListableNamespaces(), pods=ALL)
     assert "denied the request" not in words(asked(at, "/job", hidden, workload="web/Job/big"))
     assert "you may not list events in namespace web" in words(asked(at, "/job", hidden, workload="web/Job/big"))
 
@@ -320,10 +320,10 @@ class Live(Fixed):
         super().__init__(replace(at, dumped=None))
         self.dump = at
         self.read: list[tuple[str, str, str]] = []
-        self.kinds: set[Kind] = set()
+        self.kinds: set[ListedKind] = set()
         self.near = self._near  # type: ignore[assignment]
 
-    async def _near(self, namespace: str, type_: str, name: str, kinds: Collection[Kind]) -> Surroundings:
+    async def _near(self, namespace: str, type_: str, name: str, kinds: Collection[ListedKind]) -> Surroundings:
         self.read.append((namespace, type_, name))
         self.kinds = set(kinds)
         if name == "gone":
@@ -350,9 +350,9 @@ def test_of_a_cluster_owners_are_shown_to_those_who_may_list_them() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
     pod["metadata"] |= {"name": "made-x", "ownerReferences": [{**job, "spec": None, **metadata, "controller": True}]}
     source = Live(world([*eks.objects(), job, pod]))
-    jobs = Kind("batch", "jobs")
+    jobs = ListedKind("batch", "jobs")
 
-    def seen(closed: tuple[Kind, ...], **fields: str) -> Answered:
+    def seen(closed: tuple[ListedKind, ...], **fields: str) -> Answered:
         return asyncio.run(answer(application(source, Somebody(closed=closed), SCREENS), "/job", fields=fields))
 
     assert "kind: Job" in seen((), pod="web/made-x").text
@@ -361,9 +361,9 @@ def test_of_a_cluster_owners_are_shown_to_those_who_may_list_them() -> None:
     assert "kind: Pod" in page.text
     assert "you may not list jobs in namespace web" in words(page)
     assert seen((jobs,), workload="web/Job/made").status == 200, "the dump has it under any name; of a cluster Volcano's are looked for"
-    assert source.kinds == {Kind("batch.volcano.sh", "jobs")}
+    assert source.kinds == {ListedKind("batch.volcano.sh", "jobs")}
     source.read.clear()
-    denied = seen((jobs, Kind("batch.volcano.sh", "jobs")), workload="web/Job/made")
+    denied = seen((jobs, ListedKind("batch.volcano.sh", "jobs")), workload="web/Job/made")
     assert (denied.status, source.read) == (404, [])
     assert 'Ask for the role "view" there' in words(denied)
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from analysis.effective.effective import effective
-from analysis.effective.effective_probe import Kind
-from console.world.scope import EVERYTHING, Namespaces, Scope
+from analysis.effective.effective_probe import PodKind
+from console.world.scope import EVERYTHING, ListableNamespaces, Scope
 from policies.policy import API_VERSION
 from tests.support.console.asked import asked
 from tests.support.console.worlds import OPTIONS, world
@@ -67,7 +67,7 @@ def test_with_the_brake_on_every_page_says_what_acts() -> None:
 def test_a_namespace_shows_what_acts() -> None:
     """Every row of `berth effective` is there, and with another kind of pod those of it."""
     found = world(eks.objects())
-    looks: list[tuple[dict[str, Any], Kind]] = [({}, Kind()), ({"workload": "Job", "gpus": "8"}, Kind(workload="Job", gpus=8))]
+    looks: list[tuple[dict[str, Any], PodKind]] = [({}, PodKind()), ({"workload": "Job", "gpus": "8"}, PodKind(workload="Job", gpus=8))]
     for fields, kind in looks:
         text = html.unescape(asked(found, "/policies/namespace", namespace="research", **fields).text)
         rows = effective(found.snapshot.facts_for("research"), kind).look.rows
@@ -93,7 +93,7 @@ def test_rights_bound_what_is_named() -> None:
     metadata = {"name": "secret-own", "namespace": "web"}
     own = {"apiVersion": API_VERSION, "kind": "GPUPolicy", "metadata": metadata, "spec": {"mode": "Audit"}}
     found = world(eks.objects(), [policy("secret-guard", mode="Enforce"), own])
-    web = Scope(who="ada", pods=Namespaces(names=frozenset({"web"})), own_policies=Namespaces(names=frozenset({"web"})))
+    web = Scope(who="ada", pods=ListableNamespaces(names=frozenset({"web"})), own_policies=ListableNamespaces(names=frozenset({"web"})))
     guards = Scope(who="bob", cluster_policies=True)
     assert "secret-own" in asked(found, "/policies", web).text
     assert "secret-guard" not in asked(found, "/policies", web).text
@@ -110,6 +110,6 @@ def test_pods_are_counted_of_namespaces_whose_pods_may_be_listed() -> None:
     web = sum(pod.stored.namespace == "web" for pod in found.ledger.pods.values() if not pod.stored.template)
     assert 0 < web < every
     numbers = {EVERYTHING: every, Scope(who="ada", cluster_policies=True): 0}
-    numbers[Scope(who="bob", cluster_policies=True, pods=Namespaces(names=frozenset({"web"})))] = web
+    numbers[Scope(who="bob", cluster_policies=True, pods=ListableNamespaces(names=frozenset({"web"})))] = web
     for scope, number in numbers.items():
         assert f'<td class="n">{number}</td>' in asked(found, "/policies", scope).text

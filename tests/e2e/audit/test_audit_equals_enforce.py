@@ -12,12 +12,12 @@ import jsonpatch
 import pytest
 import yaml
 
-from analysis.audit.judged import Judged as Judgement
+from analysis.audit.judged import AuditedDecision as Judgement
 from analysis.audit.judged import judge
-from analysis.audit.outcomes import Outcome, outcomes
+from analysis.audit.outcomes import AuditResult, outcomes
 from analysis.audit.stored_pod import stored, widest
 from policies.patch.applied import APPLIED
-from policies.verdict import Would
+from policies.verdict import AuditOutcome
 from policies.workloads.controllers import CONTROLLERS
 from sources.sources import Sources, load
 from tests.e2e.differential.pods import generated
@@ -127,17 +127,17 @@ def of_a_claimed_controller(pod: Raw) -> bool:
     return any(made.user and one.get("controller") and one.get("kind") == made.owner[1] for one in owners for made in CONTROLLERS.values())
 
 
-def of(judgement: Judgement | None, policy: str) -> Would | None:
+def of(judgement: Judgement | None, policy: str) -> AuditOutcome | None:
     return next((one for one in judgement.would if one.policy == policy), None) if judgement is not None else None
 
 
-def changes_of(judgement: Judgement | None, policy: str) -> Outcome | None:
+def changes_of(judgement: Judgement | None, policy: str) -> AuditResult | None:
     """What its report has of a policy that would change it."""
     found = outcomes(judgement) if judgement is not None else ()
     return next((one for one in found if one.finding == "would-change" and one.policies == (policy,)), None)
 
 
-def difference(would: Would | None, before: Raw, plain: Raw, reply: Reply) -> str | None:
+def difference(would: AuditOutcome | None, before: Raw, plain: Raw, reply: Reply) -> str | None:
     """Between what was said and what the API server has done."""
     if would is not None and would.violations:
         denied = reply.status == 403 and would.violations[0].code in reply.message
@@ -156,7 +156,7 @@ def _is_cut(pod: Raw) -> bool:
     return not pod["metadata"].get("annotations", {}).get(APPLIED, "[]").startswith("[")
 
 
-def reported(outcome: Outcome | None, before: Raw, reply: Reply) -> str | None:
+def reported(outcome: AuditResult | None, before: Raw, reply: Reply) -> str | None:
     """The difference between the pod as it is, with the patch that its report has, and what the API server has made of it. The record of
     who wrote what is no part of that patch."""
     if not reply.ok or _is_cut(before):

@@ -12,21 +12,21 @@ from typing import Any
 
 from policies.objects import definition
 from policies.objects.field_types import (
-    Choice,
     Flag,
     Items,
     Kind,
     Labels,
     Memory,
     Name,
+    PatternText,
     Shape,
     SliceSize,
     Span,
     Struct,
-    Template,
-    Text,
+    TemplateName,
     UsableMemory,
     Whole,
+    WordChoice,
 )
 from policies.policy import API_VERSION
 
@@ -120,7 +120,7 @@ class Drawing:
     def value(self, shape: Shape) -> Any:
         """Of this shape, or by mistake of none."""
         if self.chance(MISTAKE):
-            return self.random.choice(ODD_NAMES if isinstance(shape, Name | Template) else ODD)
+            return self.random.choice(ODD_NAMES if isinstance(shape, Name | TemplateName) else ODD)
         match shape:
             case Struct():
                 return self.struct(shape)
@@ -135,15 +135,15 @@ class Drawing:
                 )
             case Flag():
                 return self.chance(0.5)
-            case Choice():
+            case WordChoice():
                 return self.text(shape.values, tuple(value.swapcase() for value in shape.values))
         return self.word(shape)
 
-    def word(self, shape: Text | Name | Template | Span | SliceSize | UsableMemory | Memory) -> str:
+    def word(self, shape: PatternText | Name | TemplateName | Span | SliceSize | UsableMemory | Memory) -> str:
         match shape:
             case Name():
                 return self.random.choice(KNOWN[shape.known])
-            case Template():
+            case TemplateName():
                 return "a100-training"
             case Span(word=word):
                 return self.text((*SPANS, word) if word else SPANS, WRONG_SPANS)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from hypothesis import given
 
-from catalog.names import Names
+from catalog.names import CatalogNames
 from cli import crds
 from documents.files import read_documents
 from policies.objects import definition
@@ -42,8 +42,8 @@ NARROWER: list[tuple[Kind, Any]] = [
 
 
 @cache
-def names() -> Names:
-    return Names(catalog())
+def names() -> CatalogNames:
+    return CatalogNames(catalog())
 
 
 @pytest.fixture(scope="module", autouse=True)

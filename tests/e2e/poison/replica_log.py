@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from catalog.names import Names
+from catalog.names import CatalogNames
 from policies.objects import definition
 from policies.objects.parse import understand
 from policies.policy import API_VERSION
@@ -23,8 +23,8 @@ CRASHES = ("failed", "library")
 
 
 @cache
-def names() -> Names:
-    return Names(catalog())
+def names() -> CatalogNames:
+    return CatalogNames(catalog())
 
 
 def served(api: Api) -> Iterator[Raw]:

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.admission.patch_applier import apply_patch
 from analysis.scan.remedies import Remedies
-from analysis.scan.report import Report, scan
+from analysis.scan.report import ScanReport, scan
 from analysis.scan.seen import see
 from catalog.prices import prices
 from cli.inspect.scan import shipped
@@ -60,7 +60,7 @@ PODS = [
 
 
 @pytest.fixture(scope="module")
-def scanned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Report]]:
+def scanned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, ScanReport]]:
     """All pods and NodePools at once, scanned while Karpenter is held; then it goes on."""
     overlay = tmp_path_factory.mktemp("scan") / "catalog.yaml"
     overlay.write_text(OVERLAY)
@@ -75,14 +75,14 @@ def scanned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield cluster, report
 
 
-def _report(cluster: Cluster, overlay: Path) -> Report:
+def _report(cluster: Cluster, overlay: Path) -> ScanReport:
     with_overlay = read_catalog([overlay])
     found = read(str(cluster.kubeconfig), None, None, with_overlay, lambda kind, number: None)
     snapshot = shipped(with_overlay, OPTIONS, found)
     return scan(see(found, snapshot, prices(with_overlay)), Remedies(snapshot, apply_patch))
 
 
-def test_what_is_called_impossible_is_not_bought_for_and_all_else_is(scanned: tuple[Cluster, Report]) -> None:
+def test_what_is_called_impossible_is_not_bought_for_and_all_else_is(scanned: tuple[Cluster, ScanReport]) -> None:
     """Of each pod Karpenter says why it buys nothing, or a machine is bought and the pod bound. Where a NodePool has machines of which
     Karpenter may have been told more than can be seen here, nothing is called impossible: it buys nothing for those three either."""
     cluster, report = scanned
@@ -106,7 +106,7 @@ def test_what_is_called_impossible_is_not_bought_for_and_all_else_is(scanned: tu
     assert never == set(kinds) - waiting - {"sixteen", "no-gpu-seen", "no-such-machine"}
 
 
-def test_pools_are_judged_as_karpenter_sees_their_machines(scanned: tuple[Cluster, Report]) -> None:
+def test_pools_are_judged_as_karpenter_sees_their_machines(scanned: tuple[Cluster, ScanReport]) -> None:
     """The one whose GPUs are not reported, for whose pod nothing was bought; the one with a limit is the only one that has it."""
     _, report = scanned
     kinds = ("pool-family-without-gpu", "pool-no-gpu-limit")
@@ -114,7 +114,7 @@ def test_pools_are_judged_as_karpenter_sees_their_machines(scanned: tuple[Cluste
     assert found == {"pool-family-without-gpu": {"unseen"}, "pool-no-gpu-limit": {"open", "tainted", "unseen", "misnamed", "half-misnamed"}}
 
 
-def test_a_machine_that_does_not_exist_is_not_bought(scanned: tuple[Cluster, Report]) -> None:
+def test_a_machine_that_does_not_exist_is_not_bought(scanned: tuple[Cluster, ScanReport]) -> None:
     """Karpenter takes the NodePool as it is, and of the two makes nodes only for the one that names another machine too."""
     _, report = scanned
     of_kind = [one for one in report.findings if one.kind == "pool-unknown-machine"]

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.admission.patch_applier import apply_patch
 from analysis.scan.remedies import Remedies
-from analysis.scan.report import Report, scan
+from analysis.scan.report import ScanReport, scan
 from analysis.scan.seen import see
 from catalog.prices import prices
 from cli.inspect.scan import shipped
@@ -58,7 +58,7 @@ def wish(random: Random, name: str, products: list[str]) -> Raw:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
 
 
-def report(cluster: Cluster) -> Report:
+def report(cluster: Cluster) -> ScanReport:
     """Of the cluster as it is, read as the command reads it."""
     found = read(str(cluster.kubeconfig), None, None, catalog(), lambda kind, number: None)
     snapshot = shipped(catalog(), OPTIONS, found)

@@ -15,7 +15,7 @@ import yaml
 
 from analysis.admission.patch_applier import apply_patch
 from analysis.scan.finding import Hit
-from analysis.scan.suggestions.written import Written, suggestions
+from analysis.scan.suggestions.written import WrittenSuggestion, suggestions
 from cli.main import main
 from tests.support.counts import PROVE, count
 from tests.support.recorded import eks, gke, on_premises
@@ -84,7 +84,7 @@ def _the_dump_says_the_same(live: list[Raw], module: ModuleType) -> None:
     assert {(one["kind"], one["where"]["kind"], one["where"]["name"] or "", one["pods"], one["gpus"]) for one in live} == recorded
 
 
-def _mends(cluster: Cluster, one: Written, before: Sequence[Hit], folder: Path) -> None:
+def _mends(cluster: Cluster, one: WrittenSuggestion, before: Sequence[Hit], folder: Path) -> None:
     """Each pod of which something is found that the policy is for is made anew, by a dry run on an API server that calls a Berth with
     this policy alone, in Enforce; and put in the place of the old one."""
     name = one.suggestion.name

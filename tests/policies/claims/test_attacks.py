@@ -14,7 +14,7 @@ from policies.claims.claim_request import EXTENDED, ClaimRequest
 from policies.engine import evaluate
 from policies.facts import device_requests
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.device_requests import Choice, DeviceClass
+from policies.facts.device_requests import DeviceClass, RequestChoice
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.state.snapshot import Facts
@@ -88,7 +88,7 @@ def test_a_policy_for_pods_of_several_gpus_is_for_claims_of_as_many() -> None:
 )
 def test_a_pod_of_several_gpus_has_them_in_one_claim(require: Raw, claims: tuple[str, ...], limits: Raw, code: str | None) -> None:
     """Where a policy for such pods says what a claim has to say, which claims of one GPU were not held to."""
-    one = (Choice("gpu.nvidia.com"),)
+    one = (RequestChoice("gpu.nvidia.com"),)
     known = {("ResourceClaimTemplate", "ml", "one"): (one,), ("ResourceClaimTemplate", "ml", "two"): (one, one)}
     facts = facts_of(require, gpus={"min": 2}, claims=known)
     named = [{"name": f"c{i}", "resourceClaimTemplateName": name} for i, name in enumerate(claims)]

@@ -13,9 +13,9 @@ import pytest
 from kube.taints import Taint
 from policies.facts import cluster_facts as facts
 from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
-from policies.facts.cluster_facts import KINDS, ClusterFacts, Entry, NodePool
-from policies.facts.device_requests import Choice, DeviceClass
-from policies.facts.offered_devices import Offering, Slice, Stack
+from policies.facts.cluster_facts import KINDS, ClusterFacts, FactEntry, NodePool
+from policies.facts.device_requests import DeviceClass, RequestChoice
+from policies.facts.offered_devices import OfferedSlice, Offering, Stack
 from policies.facts.places import NodePlace
 from tests.support.counts import count
 
@@ -124,20 +124,23 @@ def test_what_a_node_repels_and_offers() -> None:
 @pytest.mark.parametrize(
     ("request_", "claim"),
     [
-        ({"exactly": {"deviceClassName": "gpu", "count": 2}}, (Choice("gpu", 2, 2),)),
-        ({"deviceClassName": "gpu"}, (Choice("gpu"),)),
-        ({"exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}, (Choice("gpu", 1, None),)),
-        ({"exactly": {"deviceClassName": "gpu", "allocationMode": "All", "count": 4}}, (Choice("gpu", 1, None),)),
-        ({"exactly": {"deviceClassName": "gpu", "count": "two"}}, (Choice("gpu", 1, None),)),
-        ({"firstAvailable": [{"deviceClassName": "a", "count": 3}, {"deviceClassName": "b"}]}, (Choice("a", 3, 3), Choice("b"))),
-        ({"firstAvailable": []}, (Choice(""),)),
-        ({"exactly": {"deviceClassName": "gpu", "adminAccess": True}}, (Choice("gpu", admin=True),)),
-        ({"exactly": {"deviceClassName": "gpu", "adminAccess": "true"}}, (Choice("gpu"),)),
-        ({"exactly": {"deviceClassName": "gpu", "tolerations": [{"key": "a"}, "?"]}}, (Choice("gpu", tolerations='[{"key":"a"}]'),)),
+        ({"exactly": {"deviceClassName": "gpu", "count": 2}}, (RequestChoice("gpu", 2, 2),)),
+        ({"deviceClassName": "gpu"}, (RequestChoice("gpu"),)),
+        ({"exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}, (RequestChoice("gpu", 1, None),)),
+        ({"exactly": {"deviceClassName": "gpu", "allocationMode": "All", "count": 4}}, (RequestChoice("gpu", 1, None),)),
+        ({"exactly": {"deviceClassName": "gpu", "count": "two"}}, (RequestChoice("gpu", 1, None),)),
+        (
+            {"firstAvailable": [{"deviceClassName": "a", "count": 3}, {"deviceClassName": "b"}]},
+            (RequestChoice("a", 3, 3), RequestChoice("b")),
+        ),
+        ({"firstAvailable": []}, (RequestChoice(""),)),
+        ({"exactly": {"deviceClassName": "gpu", "adminAccess": True}}, (RequestChoice("gpu", admin=True),)),
+        ({"exactly": {"deviceClassName": "gpu", "adminAccess": "true"}}, (RequestChoice("gpu"),)),
+        ({"exactly": {"deviceClassName": "gpu", "tolerations": [{"key": "a"}, "?"]}}, (RequestChoice("gpu", tolerations='[{"key":"a"}]'),)),
     ],
     ids=str,
 )
-def test_what_a_claim_asks_for(request_: dict[str, Any], claim: tuple[Choice, ...]) -> None:
+def test_what_a_claim_asks_for(request_: dict[str, Any], claim: tuple[RequestChoice, ...]) -> None:
     """v1 and v1beta1; every way to meet it, with an open end where nobody can count."""
     assert read(thing("ResourceClaim", namespace="ml", spec={"devices": {"requests": [request_, "?"]}})).claims == {
         ("ResourceClaim", "ml", "x"): (claim,)
@@ -165,18 +168,18 @@ def test_a_claims_count_is_one_that_a_request_can_have(written: object, counted:
     """Absent and 0 are 1, as the API server fills in; no count takes from that of another request, and what is none is open."""
     request = {"exactly": {"deviceClassName": "gpu", "count": written}}
     assert list(read(thing("ResourceClaim", spec={"devices": {"requests": [request]}})).claims.values()) == [
-        ((Choice("gpu", counted or 1, counted),),)
+        ((RequestChoice("gpu", counted or 1, counted),),)
     ]
 
 
 def test_an_item_of_a_list_does_not_say_its_kind() -> None:
     """Whoever asked for the list knows it."""
     node = {"metadata": {"name": "n", "labels": {"zone": "b", "rack": "1"}}}
-    taints, place = Entry("taints", "n", ()), Entry("places", "n", NodePlace(labels=(("rack", "1"), ("zone", "b"))))
-    shown = Entry("resources", "n", ()), Entry("offerings", "n", Offering())
-    assert facts.read("Node", node) == (Entry("nodes", "n", {"zone": "b", "rack": "1"}), taints, place, *shown)
-    place = Entry("places", "n", NodePlace(labels=(("zone", "b"),)))
-    assert facts.read("Node", node, frozenset({"zone", "other"})) == (Entry("nodes", "n", {"zone": "b"}), taints, place, *shown)
+    taints, place = FactEntry("taints", "n", ()), FactEntry("places", "n", NodePlace(labels=(("rack", "1"), ("zone", "b"))))
+    shown = FactEntry("resources", "n", ()), FactEntry("offerings", "n", Offering())
+    assert facts.read("Node", node) == (FactEntry("nodes", "n", {"zone": "b", "rack": "1"}), taints, place, *shown)
+    place = FactEntry("places", "n", NodePlace(labels=(("zone", "b"),)))
+    assert facts.read("Node", node, frozenset({"zone", "other"})) == (FactEntry("nodes", "n", {"zone": "b"}), taints, place, *shown)
     assert facts.read("Pod", node) == ()
 
 
@@ -295,7 +298,7 @@ def test_nothing_in_an_object_is_an_error() -> None:
     assert len(read_of) == 16
 
 
-def of_its_type(entry: Entry) -> bool:
+def of_its_type(entry: FactEntry) -> bool:
     if not entry.key or not isinstance(entry.key, str | tuple):
         return False
     match entry.part:
@@ -321,7 +324,7 @@ def of_its_type(entry: Entry) -> bool:
         case "offerings":
             return isinstance(entry.value, Offering) and all(isinstance(name, str) for name in entry.value.resources)
         case "slices":
-            return isinstance(entry.value, Slice) and 0 <= entry.value.devices < 2**63 and isinstance(hash(entry.value), int)
+            return isinstance(entry.value, OfferedSlice) and 0 <= entry.value.devices < 2**63 and isinstance(hash(entry.value), int)
         case "stacks":
             return isinstance(entry.value, Stack) and isinstance(entry.value.created, int | None)
         case "flavors" | "cluster_queues" | "local_queues":
@@ -329,7 +332,7 @@ def of_its_type(entry: Entry) -> bool:
     raise AssertionError(entry.part)
 
 
-def a_choice(choice: Choice) -> bool:
+def a_choice(choice: RequestChoice) -> bool:
     most = choice.least if choice.most is None else choice.most
     whole = type(choice.least) is int and type(most) is int and 1 <= choice.least <= most < 2**63
     fields: list[object] = [choice.device_class, choice.admin, *choice.tolerations]
@@ -343,7 +346,9 @@ def test_a_number_that_python_will_not_write() -> None:
     assert read(thing("Node", "n", labels={"a": huge, huge: "b"}), {"kind": "Node", "metadata": {"name": huge}}).nodes == {
         "n": {"a": "", "": "b"}
     }
-    assert list(read(thing("ResourceClaim", spec={"devices": {"requests": [request]}})).claims.values()) == [((Choice("", 1, None),),)]
+    assert list(read(thing("ResourceClaim", spec={"devices": {"requests": [request]}})).claims.values()) == [
+        ((RequestChoice("", 1, None),),)
+    ]
 
 
 def test_nested_as_deep_as_a_parser_allows() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.facts.offered_devices import Offering, Slice, Stack, offering, slice_of, slimmed, stack_of
+from policies.facts.offered_devices import OfferedSlice, Offering, Stack, offering, slice_of, slimmed, stack_of
 
 GPU = "nvidia.com/gpu"
 SINCE = {"creationTimestamp": "2026-11-25T08:05:34Z"}
@@ -55,7 +55,7 @@ def test_of_a_slice_the_devices_count_that_a_pod_may_get() -> None:
     off = {"taints": [{"key": "gpu.nvidia.com/xid", "effect": "NoSchedule"}]}
     on = {"taints": [{"key": "seen", "effect": "None"}]}
     found = slice_of(a_slice({}, on, off, {"basic": off}, "odd", name="n", generation=7))
-    assert found == Slice(node="n", driver="gpu.nvidia.com", pool="n", generation=7, devices=2)
+    assert found == OfferedSlice(node="n", driver="gpu.nvidia.com", pool="n", generation=7, devices=2)
 
 
 def test_a_slimmed_slice_is_the_same() -> None:
@@ -69,7 +69,7 @@ def test_a_slimmed_slice_is_the_same() -> None:
 )
 def test_a_slice_of_whatever_shape_is_read(spec: Any) -> None:
     """What is not there counts as nothing."""
-    assert slice_of({"spec": spec}) == Slice()
+    assert slice_of({"spec": spec}) == OfferedSlice()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.places import MOST_KINDS, NodePlace, Places, known, pool_spec
+from policies.facts.places import MOST_KINDS, KnownPlaces, NodePlace, known, pool_spec
 from policies.state.updater import Options, Updater
 from tests.support.cases.golden import catalog_with
 
@@ -18,7 +18,7 @@ def node(name: str, *, gpus: int = 4, taints: tuple[Raw, ...] = (), **labels: st
     return {"kind": "Node", "metadata": metadata, "spec": {"taints": list(taints)}, "status": {"capacity": {"nvidia.com/gpu": str(gpus)}}}
 
 
-def places(updater: Updater, all_nodes: bool = True, **objects: Raw | None) -> Places | None:
+def places(updater: Updater, all_nodes: bool = True, **objects: Raw | None) -> KnownPlaces | None:
     """After a change of these nodes."""
     changes = {("Node", "", name): value for name, value in objects.items()}
     return updater.apply(changes, all_nodes=all_nodes).snapshot.known_places

@@ -15,7 +15,7 @@ from catalog import Catalog
 from catalog.parse import CatalogError
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts, NodePool, read
-from policies.facts.platform_detection import Detector, Seen
+from policies.facts.platform_detection import DetectedPlatform, Detector
 from policies.policy import PolicySet
 from tests.support.cases.golden import catalog_with
 from tests.support.generators.strategies import examples
@@ -69,7 +69,7 @@ DISCOVERED = {PRODUCT: "NVIDIA-L40S", "nvidia.com/gpu.family": "ada-lovelace", "
 )
 def test_a_node_says_whose_it_is_and_whether_it_has_gpus(labels: Mapping[str, str], platform: str, gpus: bool) -> None:
     """By its platform's anchor; a GPU by a label that only such machines have, or by its instance type."""
-    assert DETECTOR.of_node(labels) == Seen(platform, gpus)
+    assert DETECTOR.of_node(labels) == DetectedPlatform(platform, gpus)
     assert platform_detection.home(CATALOG, labels) == platform
 
 
@@ -85,31 +85,31 @@ CATEGORY, FAMILY = "karpenter.k8s.aws/instance-category", "karpenter.azure.com/s
 @pytest.mark.parametrize(
     ("group", "requirements", "seen"),
     [
-        ("karpenter.k8s.aws", (), Seen(KARPENTER, True)),
-        ("karpenter.k8s.aws", (("kubernetes.io/arch", "In", ("amd64",)),), Seen(KARPENTER, True)),
-        ("karpenter.k8s.aws", ((CATEGORY, "In", ("g", "p")),), Seen(KARPENTER, True)),
-        ("karpenter.k8s.aws", ((CATEGORY, "In", ("c", "m", "r")),), Seen(KARPENTER, False)),
-        ("karpenter.k8s.aws", ((CATEGORY, "In", ("c", "g")),), Seen(KARPENTER, True)),
-        ("karpenter.k8s.aws", ((CATEGORY, "NotIn", ("g", "gr", "p")),), Seen(KARPENTER, False)),
-        ("karpenter.k8s.aws", ((CATEGORY, "NotIn", ("t",)),), Seen(KARPENTER, True)),
-        ("karpenter.k8s.aws", ((CATEGORY, "Exists", ()),), Seen(KARPENTER, True)),
-        ("karpenter.k8s.aws", (("karpenter.k8s.aws/instance-gpu-count", "DoesNotExist", ()),), Seen(KARPENTER, False)),
-        ("karpenter.k8s.aws", (("karpenter.k8s.aws/instance-family", "In", ("p9",)),), Seen(KARPENTER, True)),
-        ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("c", "m", "r")),), Seen(AUTO, False)),
-        ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("g",)),), Seen(AUTO, True)),
-        ("karpenter.sagemaker.amazonaws.com", ((TYPE, "Exists", ()),), Seen(HYPERPOD, True)),
-        ("karpenter.azure.com", ((FAMILY, "In", ("D",)),), Seen(AZURE, False)),
-        ("karpenter.azure.com", ((FAMILY, "In", ("N",)),), Seen(AZURE, True)),
-        ("karpenter.kwok.sh", (), Seen()),
-        ("karpenter.kwok.sh", ((CATEGORY, "In", ("g",)),), Seen()),
-        ("", (), Seen()),
-        ("", ((TYPE, "In", ("g5.xlarge",)),), Seen()),
-        ("", ((CATEGORY, "In", ("g",)),), Seen(KARPENTER, True)),
-        ("", ((FAMILY, "In", ("D",)),), Seen(AZURE, False)),
+        ("karpenter.k8s.aws", (), DetectedPlatform(KARPENTER, True)),
+        ("karpenter.k8s.aws", (("kubernetes.io/arch", "In", ("amd64",)),), DetectedPlatform(KARPENTER, True)),
+        ("karpenter.k8s.aws", ((CATEGORY, "In", ("g", "p")),), DetectedPlatform(KARPENTER, True)),
+        ("karpenter.k8s.aws", ((CATEGORY, "In", ("c", "m", "r")),), DetectedPlatform(KARPENTER, False)),
+        ("karpenter.k8s.aws", ((CATEGORY, "In", ("c", "g")),), DetectedPlatform(KARPENTER, True)),
+        ("karpenter.k8s.aws", ((CATEGORY, "NotIn", ("g", "gr", "p")),), DetectedPlatform(KARPENTER, False)),
+        ("karpenter.k8s.aws", ((CATEGORY, "NotIn", ("t",)),), DetectedPlatform(KARPENTER, True)),
+        ("karpenter.k8s.aws", ((CATEGORY, "Exists", ()),), DetectedPlatform(KARPENTER, True)),
+        ("karpenter.k8s.aws", (("karpenter.k8s.aws/instance-gpu-count", "DoesNotExist", ()),), DetectedPlatform(KARPENTER, False)),
+        ("karpenter.k8s.aws", (("karpenter.k8s.aws/instance-family", "In", ("p9",)),), DetectedPlatform(KARPENTER, True)),
+        ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("c", "m", "r")),), DetectedPlatform(AUTO, False)),
+        ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("g",)),), DetectedPlatform(AUTO, True)),
+        ("karpenter.sagemaker.amazonaws.com", ((TYPE, "Exists", ()),), DetectedPlatform(HYPERPOD, True)),
+        ("karpenter.azure.com", ((FAMILY, "In", ("D",)),), DetectedPlatform(AZURE, False)),
+        ("karpenter.azure.com", ((FAMILY, "In", ("N",)),), DetectedPlatform(AZURE, True)),
+        ("karpenter.kwok.sh", (), DetectedPlatform()),
+        ("karpenter.kwok.sh", ((CATEGORY, "In", ("g",)),), DetectedPlatform()),
+        ("", (), DetectedPlatform()),
+        ("", ((TYPE, "In", ("g5.xlarge",)),), DetectedPlatform()),
+        ("", ((CATEGORY, "In", ("g",)),), DetectedPlatform(KARPENTER, True)),
+        ("", ((FAMILY, "In", ("D",)),), DetectedPlatform(AZURE, False)),
     ],
     ids=str,
 )
-def test_a_nodepool_says_who_makes_its_nodes(group: str, requirements: tuple[Any, ...], seen: Seen) -> None:
+def test_a_nodepool_says_who_makes_its_nodes(group: str, requirements: tuple[Any, ...], seen: DetectedPlatform) -> None:
     """By the group of its node class; it counts for GPUs unless what it requires leaves none."""
     assert DETECTOR.of_pool(NodePool(group, requirements)) == seen
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.effective.effective import Effective, Look, effective
-from analysis.effective.effective_probe import Kind
+from analysis.effective.effective_probe import PodKind
 from analysis.reviews import audience as warnings
 from analysis.reviews import workload_advice
 from analysis.reviews.review import Review, ReviewError, answer
@@ -120,7 +120,7 @@ def codes_of(seed: int) -> list[object]:
                 continue
             found.append(of_verdict(verdict, review, phase))
         found.append(of_workload(world, request))
-    kind = Kind(workload=random.choice((None, "Job", "DaemonSet", "Notebook")), labels=(), gpus=random.choice((1, 8)))
+    kind = PodKind(workload=random.choice((None, "Job", "DaemonSet", "Notebook")), labels=(), gpus=random.choice((1, 8)))
     found.append(of_effective(effective(world.snapshot.facts_for(random.choice(NAMESPACES)), kind)))
     return found
 

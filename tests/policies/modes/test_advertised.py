@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from policies.facts.cluster_facts import ClusterFacts, Entry
-from policies.facts.offered_devices import Offering, Slice
-from policies.modes.advertised import Advertised, Twice, advertised, offered_beside, published
+from policies.facts.cluster_facts import ClusterFacts, FactEntry
+from policies.facts.offered_devices import OfferedSlice, Offering
+from policies.modes.advertised import Advertised, AdvertisedTwice, advertised, offered_beside, published
 from policies.modes.following import Following
 from policies.modes.wording import keep_one, nobody_writes, offered_twice
 from tests.support.generators.random_worlds import catalog
@@ -12,11 +12,11 @@ from tests.support.generators.random_worlds import catalog
 GPU, AMD, NVIDIA = "nvidia.com/gpu", "amd.com/gpu", "gpu.nvidia.com"
 
 
-def of(node: str, driver: str = NVIDIA, *, pool: str = "", generation: int = 1, devices: int = 8) -> Slice:
-    return Slice(node=node, driver=driver, pool=pool or node, generation=generation, devices=devices)
+def of(node: str, driver: str = NVIDIA, *, pool: str = "", generation: int = 1, devices: int = 8) -> OfferedSlice:
+    return OfferedSlice(node=node, driver=driver, pool=pool or node, generation=generation, devices=devices)
 
 
-def facts(nodes: dict[str, tuple[str, ...]], *slices: Slice) -> ClusterFacts:
+def facts(nodes: dict[str, tuple[str, ...]], *slices: OfferedSlice) -> ClusterFacts:
     offerings = {name: Offering(resources=names) for name, names in nodes.items()}
     return ClusterFacts(offerings=offerings, slices={f"s{number}": one for number, one in enumerate(slices)})
 
@@ -38,7 +38,7 @@ def test_nodes_are_counted_by_vendor_and_by_what_offers_their_devices() -> None:
         ("nvidia", "device-plugin", 1),
         ("nvidia", "dra", 2),
     )
-    assert found.twice == (Twice(NVIDIA, (GPU, "nvidia.com/mig-1g.5gb"), "c"),)
+    assert found.twice == (AdvertisedTwice(NVIDIA, (GPU, "nvidia.com/mig-1g.5gb"), "c"),)
 
 
 def test_a_driver_that_publishes_nothing_there_takes_nothing() -> None:
@@ -62,15 +62,15 @@ def test_nothing_is_looked_for_anew_while_nothing_of_it_changes() -> None:
     """The answer is the very same object, so that statuses are not computed again."""
     following, world = Following(catalog()), facts({"a": (GPU,)}, of("a"))
     first, _ = following.update(world)
-    assert first.twice == (Twice(NVIDIA, (GPU,), "a"),)
-    more = world.changed([Entry("namespaces", "n", {}), Entry("slices", "s1", of("elsewhere"))])
+    assert first.twice == (AdvertisedTwice(NVIDIA, (GPU,), "a"),)
+    more = world.changed([FactEntry("namespaces", "n", {}), FactEntry("slices", "s1", of("elsewhere"))])
     assert following.update(more)[0] is first
-    assert following.update(more.changed((), [Entry("slices", "s0", None)]))[0].twice == ()
+    assert following.update(more.changed((), [FactEntry("slices", "s0", None)]))[0].twice == ()
 
 
 def test_sentences_tell_what_to_type() -> None:
     """The fact, and the fix within the first 200 characters or so."""
-    text = offered_twice(Twice(NVIDIA, (GPU,), "node-7"))
+    text = offered_twice(AdvertisedTwice(NVIDIA, (GPU,), "node-7"))
     assert text.startswith("GPUs are offered twice, as nvidia.com/gpu and by gpu.nvidia.com in ResourceSlices (first on node node-7)")
     assert text.index("kubectl label node node-7 nvidia.com/gpu.deploy.device-plugin=false") < 200
     assert "gpu.amd.com" in keep_one("gpu.amd.com", "n")

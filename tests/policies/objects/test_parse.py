@@ -15,7 +15,7 @@ from documents.yaml_reader import documents
 from kube.taints import Taint
 from policies.document import Document
 from policies.objects import parse as policy_parse
-from policies.policy import Bounds, InNotIn, LongRuns, Machine, MigDefault, Policy, PolicySet, TolerationPattern
+from policies.policy import Bounds, InNotIn, LongRuns, MachineFields, MigDefault, Policy, PolicySet, TolerationPattern
 
 MODELS = ("T4", "L4", "A100-40GB", "A100-80GB", "H100-80GB")
 
@@ -347,7 +347,7 @@ default:
     default = parse(written(spec), catalog)[0].policies[0].default
     assert (default.protect_for, default.grace, default.accelerator_taints) == ("Always", 5400, True)
     assert default.mig == MigDefault(usable_mib=9729)
-    assert default.machine == Machine(models=InNotIn(in_=("A100",)), gpu_memory=Bounds(min=40))
+    assert default.machine == MachineFields(models=InNotIn(in_=("A100",)), gpu_memory=Bounds(min=40))
     assert default.long_runs == LongRuns(over=7200, capacity=("on-demand",), unknown_is_long=False)
     assert default.tolerate == (TolerationPattern(key="a", effect="NoExecute"),)
 
@@ -361,7 +361,7 @@ taints: [{key: k, value: v}]
 capacity: [spot]
 """
     template = parse(written(spec, "GPUNodeTemplate"), catalog)[0].templates[0]
-    assert (template.machine, template.sharing, template.mig_profiles) == (Machine(gpu_memory=Bounds(min=40)), ("MIG",), ("1g.10gb",))
+    assert (template.machine, template.sharing, template.mig_profiles) == (MachineFields(gpu_memory=Bounds(min=40)), ("MIG",), ("1g.10gb",))
     assert (template.labels, template.taints) == ((("a", "x"), ("b", "")), (Taint(key="k", value="v"),))
 
 

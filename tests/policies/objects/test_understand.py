@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.names import Names
+from catalog.names import CatalogNames
 from kube.taints import Taint
 from policies.objects.definition import KINDS, SPECS
 from policies.objects.field_types import Kind
@@ -22,7 +22,7 @@ from tests.support.generators import random_worlds
 from tests.support.generators.strategies import examples
 from tests.support.generators.written_objects import read_back, sayable, written
 
-NAMES = Names(random_worlds.catalog())
+NAMES = CatalogNames(random_worlds.catalog())
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.floats(), st.text(max_size=20))
 ANYTHING = st.recursive(
     LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(st.text(max_size=12), inner, max_size=5))

@@ -13,10 +13,10 @@ from hypothesis import given
 
 from analysis.conditions.words import what_template
 from analysis.effective.effective import Effective, effective
-from analysis.effective.effective_probe import Kind, request_for
+from analysis.effective.effective_probe import PodKind, request_for
 from analysis.effective.effective_rows import rows
 from cli.output import effective_output
-from cli.terminal.screen import Screen
+from cli.terminal.screen import Terminal
 from kube.taints import Taint
 from policies import policy
 from policies.label_selector import LabelExpression, LabelSelector
@@ -24,7 +24,7 @@ from policies.objects import definition, wording
 from policies.objects import parts as part
 from policies.objects.crd import crd
 from policies.objects.definition.policy_spec import POLICY
-from policies.objects.field_types import Field, Items, Span, Struct, Text
+from policies.objects.field_types import Field, Items, PatternText, Span, Struct
 from policies.objects.json_schema import json_schema
 from policies.objects.reference import reference_markdown
 from policies.planning.plan import make, subject
@@ -63,7 +63,7 @@ class ByRuntime(policy.Match):
     runtime: str | None = None
 
 
-DASHBOARDS = Items(of=Text(wanted="the name of a dashboard", pattern="^[a-z]+$"))
+DASHBOARDS = Items(of=PatternText(wanted="the name of a dashboard", pattern="^[a-z]+$"))
 NEW: dict[str, tuple[Field, Callable[..., Any]]] = {
     "match": (
         Field(name="runtime", attribute="match.runtime", words="on {}", shape=part.VALUE, about="Pods by their runtime.", example="kata"),
@@ -113,7 +113,7 @@ def two(**match: Any) -> tuple[objects.Raw, objects.Raw]:
 
 def asked(*given: objects.Raw) -> Effective:
     changes = {objects.key(one): one for one in (*given, objects.namespace("ml"))}
-    return effective(objects.new_updater().apply(changes).snapshot.facts_for("ml"), Kind())
+    return effective(objects.new_updater().apply(changes).snapshot.facts_for("ml"), PodKind())
 
 
 @pytest.mark.usefixtures("_extended")
@@ -135,7 +135,7 @@ def test_a_new_field_is_shown_by_effective() -> None:
     assert (lifetime.value, lifetime.text, lifetime.by, lifetime.notes) == (21600, "6h", (B,), (f"tighter than 12h from {A}",))
     assert (rows["default", "dashboards"].value, rows["default", "dashboards"].text) == (["gpu"], "[gpu]")
     assert (rows["allow", "dashboards"].value, rows["allow", "dashboards"].by) == ("mig", (A,))
-    assert "all namespaces, pods on kata" in effective_output.table(asked(*two(runtime="kata")), (), Screen(width=200))
+    assert "all namespaces, pods on kata" in effective_output.table(asked(*two(runtime="kata")), (), Terminal(width=200))
 
 
 @pytest.mark.usefixtures("_extended")
@@ -252,7 +252,7 @@ def test_every_field_that_an_object_writes_is_found_by_its_path(random: Random) 
 def test_limits_merge_as_the_plan_merges_them(random: Random) -> None:
     """The value in effect and who set it, by ``Field.merge``, are those that the rules judge by."""
     facts = world(random, ENFORCE).snapshot.facts_for(random.choice(NAMESPACES))
-    request = request_for(Kind(), facts.namespace, facts.snapshot.catalog)
+    request = request_for(PodKind(), facts.namespace, facts.snapshot.catalog)
     about = subject(request, facts, Pod(request.pod))
     plan = make(facts, about._replace(certain=frozenset(facts.policies)), facts.policies)
     limits = {

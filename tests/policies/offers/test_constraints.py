@@ -9,7 +9,7 @@ import pytest
 from policies.offers import constraints
 from policies.offers.constraints import Compiled
 from policies.offers.machine_fields import in_machine
-from policies.policy import InNotIn, Machine
+from policies.policy import InNotIn, MachineFields
 from policies.state.compilation import tables_of
 from policies.state.snapshot import Snapshot
 from tests.support.cases import golden
@@ -84,5 +84,5 @@ def test_the_memo_of_fields_is_bounded() -> None:
     """As many different requirements as authors like keep no more than a few MB."""
     compiler = constraints.Compiler(CATALOG, tables_of(CATALOG, (), "mixed", frozenset(), (), frozenset()))
     for number in range(1000):
-        list(compiler.machine("policy", "spec.require", Machine(models=InNotIn(not_in=(f"{number:08000}",)))))
+        list(compiler.machine("policy", "spec.require", MachineFields(models=InNotIn(not_in=(f"{number:08000}",)))))
     assert 100 < len(compiler.memo) < 400

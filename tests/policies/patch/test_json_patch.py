@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.patch.applied import digest, digest_at
-from policies.patch.json_patch import Patch, pointer, value_at
+from policies.patch.json_patch import PodPatch, pointer, value_at
 from policies.verdict import Edit, Path
 
 
@@ -36,7 +36,7 @@ def edit(op: Any, path: Path, value: Any = None) -> Edit:
 def test_an_edit_is_one_operation_in_the_smallest_place(pod: dict[str, Any], one: Edit, operation: dict[str, Any]) -> None:
     """Missing parents come with it; the working copy is what jsonpatch makes of the operation; the original stays."""
     before = copy.deepcopy(pod)
-    patch = Patch(pod)
+    patch = PodPatch(pod)
     patch.apply(one)
     assert patch.operations == [operation]
     assert patch.pod == jsonpatch.apply_patch(before, [operation])
@@ -46,7 +46,7 @@ def test_an_edit_is_one_operation_in_the_smallest_place(pod: dict[str, Any], one
 def test_what_an_edit_does_not_touch_is_shared() -> None:
     """Only what lies on an edit's way is copied."""
     pod = {"spec": {"a": {"b": 1}, "c": {"d": 1}}}
-    patch = Patch(pod)
+    patch = PodPatch(pod)
     patch.apply(edit("add", ("spec", "a", "x"), 1))
     assert patch.pod["spec"]["c"] is pod["spec"]["c"]
     assert patch.pod["spec"]["a"] is not pod["spec"]["a"]

@@ -9,10 +9,10 @@ import pytest
 
 from catalog import Resource
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.device_requests import Choice, Claim, DeviceClass
+from policies.facts.device_requests import Claim, DeviceClass, RequestChoice
 from policies.planning import devices
-from policies.planning.devices import Devices
-from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count
+from policies.planning.devices import RequestedDevices
+from policies.pods.interval import ANY_NUMBER, NONE, ONE, CountInterval
 from policies.pods.view import Pod
 from tests.support.cases import golden
 from tests.support.snapshots import build
@@ -24,8 +24,8 @@ CLASSES = {
     "odd": DeviceClass("", "example.com/odd"),
     "compute-domain": DeviceClass("compute-domain.nvidia.com", "example.com/domain"),
 }
-ONE_GPU = (Choice("gpu.nvidia.com"),)
-DOMAIN = (Choice("compute-domain"),)
+ONE_GPU = (RequestChoice("gpu.nvidia.com"),)
+DOMAIN = (RequestChoice("compute-domain"),)
 
 
 def asking(limits: dict[str, Any] | None = None, *claims: str, annotations: dict[str, Any] | None = None, **requests: Any) -> Pod:
@@ -36,7 +36,7 @@ def asking(limits: dict[str, Any] | None = None, *claims: str, annotations: dict
     )
 
 
-def read(pod: Pod, *, final: bool = False, **claims: Claim) -> Devices:
+def read(pod: Pod, *, final: bool = False, **claims: Claim) -> RequestedDevices:
     known = {("ResourceClaim", "ml", name): claim for name, claim in claims.items()}
     cluster = ClusterFacts(device_classes=CLASSES, claims=known)
     return devices.read(pod, build(golden.policies_of([], CATALOG), CATALOG, cluster=cluster).facts_for("ml"), final=final)
@@ -45,33 +45,33 @@ def read(pod: Pod, *, final: bool = False, **claims: Claim) -> Devices:
 @pytest.mark.parametrize(
     ("name", "amount", "units", "whole"),
     [
-        ("nvidia.com/gpu", 8, Count(8, 8), Count(8, 8)),
-        ("nvidia.com/gpu.shared", 8, Count(8, 8), Count(8, 8)),
-        ("aws.amazon.com/neuron", 8, Count(8, 8), Count(8, 8)),
-        ("google.com/tpu", 8, Count(8, 8), Count(8, 8)),
-        ("habana.ai/gaudi", 8, Count(8, 8), Count(8, 8)),
-        ("amd.com/spx_nps1", 8, Count(8, 8), Count(8, 8)),
-        ("amd.com/dpx_nps1", 8, Count(8, 8), Count(4, 4)),
-        ("amd.com/cpx_nps4", 8, Count(8, 8), Count(1, 1)),
-        ("amd.com/cpx_nps4", 48, Count(48, 48), Count(6, 8)),
-        ("nvidia.com/mig-7g.80gb", 8, Count(8, 8), Count(8, 8)),
-        ("nvidia.com/mig-1g.10gb", 1, Count(1, 1), Count(0, 0)),
-        ("nvidia.com/mig-9g.999gb", 8, Count(8, 8), Count(0, 8)),
-        ("example.com/h100", 8, Count(8, 8), Count(8, 8)),
-        ("example.com/odd", 8, Count(8, 8), Count(8, 8)),
-        ("deviceclass.resource.kubernetes.io/gpu.nvidia.com", 8, Count(8, 8), Count(8, 8)),
+        ("nvidia.com/gpu", 8, CountInterval(8, 8), CountInterval(8, 8)),
+        ("nvidia.com/gpu.shared", 8, CountInterval(8, 8), CountInterval(8, 8)),
+        ("aws.amazon.com/neuron", 8, CountInterval(8, 8), CountInterval(8, 8)),
+        ("google.com/tpu", 8, CountInterval(8, 8), CountInterval(8, 8)),
+        ("habana.ai/gaudi", 8, CountInterval(8, 8), CountInterval(8, 8)),
+        ("amd.com/spx_nps1", 8, CountInterval(8, 8), CountInterval(8, 8)),
+        ("amd.com/dpx_nps1", 8, CountInterval(8, 8), CountInterval(4, 4)),
+        ("amd.com/cpx_nps4", 8, CountInterval(8, 8), CountInterval(1, 1)),
+        ("amd.com/cpx_nps4", 48, CountInterval(48, 48), CountInterval(6, 8)),
+        ("nvidia.com/mig-7g.80gb", 8, CountInterval(8, 8), CountInterval(8, 8)),
+        ("nvidia.com/mig-1g.10gb", 1, CountInterval(1, 1), CountInterval(0, 0)),
+        ("nvidia.com/mig-9g.999gb", 8, CountInterval(8, 8), CountInterval(0, 8)),
+        ("example.com/h100", 8, CountInterval(8, 8), CountInterval(8, 8)),
+        ("example.com/odd", 8, CountInterval(8, 8), CountInterval(8, 8)),
+        ("deviceclass.resource.kubernetes.io/gpu.nvidia.com", 8, CountInterval(8, 8), CountInterval(8, 8)),
         ("nvidia.com/gpu", "$GPUS", ANY_NUMBER, ANY_NUMBER),
         ("nvidia.com/mig-1g.10gb", "$GPUS", ANY_NUMBER, ANY_NUMBER),
         ("aliyun.com/gpu-mem", 7, ONE, ONE),
         ("tencent.com/vcuda-core", 25, ONE, ONE),
-        ("tencent.com/vcuda-core", 250, Count(3, 3), Count(3, 3)),
+        ("tencent.com/vcuda-core", 250, CountInterval(3, 3), CountInterval(3, 3)),
         ("koordinator.sh/gpu-core", "$CORES", ANY_NUMBER, ANY_NUMBER),
-        ("huawei.com/Ascend910", 8, Count(8, 8), Count(8, 8)),
+        ("huawei.com/Ascend910", 8, CountInterval(8, 8), CountInterval(8, 8)),
         ("example.com/domain", 8, NONE, NONE),
         ("cpu", 8, NONE, NONE),
     ],
 )
-def test_every_accelerator_counts(name: str, amount: Any, units: Count, whole: Count) -> None:
+def test_every_accelerator_counts(name: str, amount: Any, units: CountInterval, whole: CountInterval) -> None:
     """One each for ``match``; for ``gpusPerPod`` slices and partitions by the part of a device that they may be, rounded down."""
     found = read(asking({name: amount}))
     assert found.units == units
@@ -93,13 +93,13 @@ def test_every_accelerator_counts(name: str, amount: Any, units: Count, whole: C
 def test_parts_of_a_device_count_once_a_container(containers: list[dict[str, Any]], count: int) -> None:
     """By whichever part says the most; beside devices of the same maker for nothing more."""
     pod = {"spec": {"containers": [{"name": str(i), "resources": {"limits": amounts}} for i, amounts in enumerate(containers)]}}
-    assert read(Pod(pod)).units == Count(count, count)
+    assert read(Pod(pod)).units == CountInterval(count, count)
 
 
 def test_what_cannot_be_read_takes_nothing_from_the_rest() -> None:
     """Eight GPUs beside it are eight GPUs."""
     found = read(asking({"nvidia.com/gpu": 8, "amd.com/gpu": "$GPUS"}, "gone"))
-    assert found.units == found.whole(CATALOG) == Count(8, None)
+    assert found.units == found.whole(CATALOG) == CountInterval(8, None)
     assert found.missing == (("ResourceClaim", "gone"),)
 
 
@@ -126,19 +126,19 @@ def _resource(name: str) -> Any:
     ("requests", "count", "vendors"),
     [
         ((ONE_GPU,), ONE, {"nvidia"}),
-        ((ONE_GPU, (Choice("gpu.nvidia.com", 3, 3),)), Count(4, 4), {"nvidia"}),
-        (((Choice("gpu.nvidia.com", 1, None),),), Count(1, None), {"nvidia"}),
-        (((Choice("gpu.nvidia.com", 8, 8), Choice("gpu.nvidia.com")),), Count(1, 8), {"nvidia"}),
-        (((Choice("gpu.nvidia.com"), Choice("gpu.nvidia.com", 1, None)),), Count(1, None), {"nvidia"}),
-        (((Choice("gpu.nvidia.com", 8, 8), Choice("compute-domain")),), Count(0, 8), {"nvidia"}),
-        (((Choice("odd", 2, 2),),), Count(2, 2), set()),
-        (((Choice("never-heard-of", 2, 2),),), Count(2, 2), set()),
+        ((ONE_GPU, (RequestChoice("gpu.nvidia.com", 3, 3),)), CountInterval(4, 4), {"nvidia"}),
+        (((RequestChoice("gpu.nvidia.com", 1, None),),), CountInterval(1, None), {"nvidia"}),
+        (((RequestChoice("gpu.nvidia.com", 8, 8), RequestChoice("gpu.nvidia.com")),), CountInterval(1, 8), {"nvidia"}),
+        (((RequestChoice("gpu.nvidia.com"), RequestChoice("gpu.nvidia.com", 1, None)),), CountInterval(1, None), {"nvidia"}),
+        (((RequestChoice("gpu.nvidia.com", 8, 8), RequestChoice("compute-domain")),), CountInterval(0, 8), {"nvidia"}),
+        (((RequestChoice("odd", 2, 2),),), CountInterval(2, 2), set()),
+        (((RequestChoice("never-heard-of", 2, 2),),), CountInterval(2, 2), set()),
         ((DOMAIN,), NONE, set()),
         ((DOMAIN, ONE_GPU), ONE, {"nvidia"}),
         ((), NONE, set()),
     ],
 )
-def test_a_claim_counts_every_way_to_meet_it(requests: Claim, count: Count, vendors: set[str]) -> None:
+def test_a_claim_counts_every_way_to_meet_it(requests: Claim, count: CountInterval, vendors: set[str]) -> None:
     """From the fewest devices to the most; devices of drivers that are known to be no accelerators are none, those of unknown ones are."""
     found = read(asking(None, "c"), c=requests)
     assert found.units == found.whole(CATALOG) == count
@@ -156,8 +156,8 @@ def test_a_claim_that_is_not_there_may_be_anything() -> None:
 
 def test_a_claim_that_a_pod_names_twice_is_one() -> None:
     """Of a template, each time that it is named makes another."""
-    two: Claim = ((Choice("gpu.nvidia.com", 2, 2),),)
-    assert read(asking(None, "c", "c"), c=two).units == Count(2, 2)
+    two: Claim = ((RequestChoice("gpu.nvidia.com", 2, 2),),)
+    assert read(asking(None, "c", "c"), c=two).units == CountInterval(2, 2)
 
 
 @pytest.mark.parametrize(
@@ -165,17 +165,19 @@ def test_a_claim_that_a_pod_names_twice_is_one() -> None:
     [
         ({"gpu-fraction": "0.5"}, ONE, NONE),
         ({"gpu-memory": "2000"}, ONE, NONE),
-        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "4"}, Count(4, 4), Count(4, 4)),
-        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": 4}, Count(4, 4), Count(4, 4)),
+        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "4"}, CountInterval(4, 4), CountInterval(4, 4)),
+        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": 4}, CountInterval(4, 4), CountInterval(4, 4)),
         ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "0"}, ONE, NONE),
-        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "many"}, Count(1, None), Count(1, None)),
-        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "9" * 5000}, Count(1, None), Count(1, None)),
-        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "\u0664"}, Count(1, None), Count(1, None)),
+        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "many"}, CountInterval(1, None), CountInterval(1, None)),
+        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "9" * 5000}, CountInterval(1, None), CountInterval(1, None)),
+        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "\u0664"}, CountInterval(1, None), CountInterval(1, None)),
         ({"gpu-fraction-num-devices": "4"}, NONE, NONE),
     ],
     ids=str,
 )
-def test_a_fraction_takes_a_part_of_as_many_devices_as_it_says(annotations: dict[str, Any], units: Count, whole: Count) -> None:
+def test_a_fraction_takes_a_part_of_as_many_devices_as_it_says(
+    annotations: dict[str, Any], units: CountInterval, whole: CountInterval
+) -> None:
     """Of one where it says nothing, which is less than a GPU; NVIDIA's alone are shared so."""
     found = read(asking(annotations=annotations))
     assert found.units == units
@@ -187,7 +189,7 @@ def test_of_dras_resources_request_and_limit_may_differ_in_the_end() -> None:
     """Until a repair can make them equal, the limit counts, as for every other."""
     pod = asking({"example.com/h100": "1"}, requests={"example.com/h100": "8"})
     assert read(pod).units == ONE
-    assert read(pod, final=True).units == Count(1, 8)
+    assert read(pod, final=True).units == CountInterval(1, 8)
     other = asking({"nvidia.com/gpu": "1"}, requests={"nvidia.com/gpu": "8"})
     assert read(other, final=True).units == ONE
 

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from policies.engine import evaluate
 from policies.pods.permissions import SHARED_BY_NAME, SHARING_WORDS
-from policies.policy import Machine, Policy
+from policies.policy import MachineFields, Policy
 from policies.reasons.choice_messages import FLOOR, PLACE, SLICE
 from policies.rules.checkpoint_grace import DEFAULT
 from policies.verdict import Edit, Verdict
@@ -41,7 +41,7 @@ def shared(case: Case) -> Case:
 
 def without_places(policy: Policy) -> Policy:
     """Less every default that chooses nodes."""
-    default = replace(policy.default, node_template=None, machine=Machine(), capacity=(), long_runs=None, mig=None)
+    default = replace(policy.default, node_template=None, machine=MachineFields(), capacity=(), long_runs=None, mig=None)
     return replace(policy, default=default)
 
 

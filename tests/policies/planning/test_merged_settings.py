@@ -10,7 +10,7 @@ from policies.planning import merged_settings
 from policies.planning.merged_settings import FOREVER, MergedSettings, grants
 from policies.pods.permissions import PLAIN, SERVICE, Actor
 from policies.policy import TolerationPattern
-from policies.settings.limits import Limit
+from policies.settings.limits import TightestLimit
 from tests.support.cases import golden
 from tests.support.snapshots import build
 
@@ -43,11 +43,11 @@ def test_the_longest_default_and_the_shortest_maximum_hold() -> None:
         ),
         cluster("c", default={"gracePeriod": "10m"}),
     )
-    assert found.grace == Limit(600, ("ClusterGPUPolicy/b", "ClusterGPUPolicy/c"))
-    assert found.grace_max == Limit(1800, ("ClusterGPUPolicy/b",))
-    assert found.grace_min == Limit(600, ("ClusterGPUPolicy/b",))
-    assert found.protect == Limit(FOREVER, ("ClusterGPUPolicy/b",))
-    assert found.protect_max == Limit(86400, ("ClusterGPUPolicy/a", "ClusterGPUPolicy/b"))
+    assert found.grace == TightestLimit(600, ("ClusterGPUPolicy/b", "ClusterGPUPolicy/c"))
+    assert found.grace_max == TightestLimit(1800, ("ClusterGPUPolicy/b",))
+    assert found.grace_min == TightestLimit(600, ("ClusterGPUPolicy/b",))
+    assert found.protect == TightestLimit(FOREVER, ("ClusterGPUPolicy/b",))
+    assert found.protect_max == TightestLimit(86400, ("ClusterGPUPolicy/a", "ClusterGPUPolicy/b"))
 
 
 def test_a_services_grace_is_of_the_policies_that_name_it() -> None:
@@ -56,8 +56,8 @@ def test_a_services_grace_is_of_the_policies_that_name_it() -> None:
         cluster("all", default={"gracePeriod": "1h"}),
         cluster("named", match={"workloads": ["Deployment"]}, default={"gracePeriod": "5m"}),
     )
-    assert read(*objects, actor=SERVICE).grace == Limit(300, ("ClusterGPUPolicy/named",))
-    assert read(*objects).grace == Limit(3600, ("ClusterGPUPolicy/all",))
+    assert read(*objects, actor=SERVICE).grace == TightestLimit(300, ("ClusterGPUPolicy/named",))
+    assert read(*objects).grace == TightestLimit(3600, ("ClusterGPUPolicy/all",))
 
 
 def test_counts_meet() -> None:
@@ -65,7 +65,7 @@ def test_counts_meet() -> None:
     found = read(
         cluster("a", require={"gpusPerPod": {"max": 8, "oneOf": [1, 2, 4]}}), cluster("b", require={"gpusPerPod": {"oneOf": [2, 4, 8]}})
     )
-    assert found.gpus_max == Limit(8, ("ClusterGPUPolicy/a",))
+    assert found.gpus_max == TightestLimit(8, ("ClusterGPUPolicy/a",))
     assert found.one_of == (2, 4)
     assert read().one_of is None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.pods.interval import ANY_NUMBER, NONE, Count
+from policies.pods.interval import ANY_NUMBER, NONE, CountInterval
 from policies.pods.view import Pod, PodError, asks
 from policies.verdict import dotted
 
@@ -112,17 +112,17 @@ def test_devices_is_the_peak_of_init_containers_and_containers() -> None:
         ],
         "containers": [container(amount="1"), container(amount="2")],
     }
-    assert Pod({"spec": spec}).devices("nvidia.com/gpu") == Count(7, 7)
+    assert Pod({"spec": spec}).devices("nvidia.com/gpu") == CountInterval(7, 7)
     assert Pod({"spec": spec}).devices("amd.com/gpu") == NONE
 
 
 def test_what_cannot_be_read_takes_nothing_from_what_can() -> None:
     """The upper end is open, wherever the unreadable amount stands; the lower end is the peak of the others."""
     assert Pod({"spec": {"containers": [container(amount="x")]}}).devices("nvidia.com/gpu") == ANY_NUMBER
-    assert Pod({"spec": {"containers": [container(amount=8), container(amount="x")]}}).devices("nvidia.com/gpu") == Count(8, None)
+    assert Pod({"spec": {"containers": [container(amount=8), container(amount="x")]}}).devices("nvidia.com/gpu") == CountInterval(8, None)
     spec = {"initContainers": [container(amount="x")], "containers": [container(amount=8)]}
-    assert Pod({"spec": spec}).devices("nvidia.com/gpu") == Count(8, None)
-    assert Pod({"spec": {**spec, "initContainers": [container(amount=9)]}}).devices("nvidia.com/gpu") == Count(9, 9)
+    assert Pod({"spec": spec}).devices("nvidia.com/gpu") == CountInterval(8, None)
+    assert Pod({"spec": {**spec, "initContainers": [container(amount=9)]}}).devices("nvidia.com/gpu") == CountInterval(9, 9)
 
 
 def test_claims_by_name_and_by_template() -> None:

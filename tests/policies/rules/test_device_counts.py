@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.pods.interval import Count
+from policies.pods.interval import CountInterval
 from policies.rules.device_counts import _all_allowed
 
 
@@ -14,4 +14,4 @@ from policies.rules.device_counts import _all_allowed
 )
 def test_every_number_that_it_may_be_is_among_the_allowed(least: int, most: int, allowed: bool) -> None:
     """However many digits an author writes."""
-    assert _all_allowed(Count(least, most), most, (1, 2, 4, 8)) is allowed
+    assert _all_allowed(CountInterval(least, most), most, (1, 2, 4, 8)) is allowed

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.scheduling.amounts import Port, amounts, host_ports, requests
+from policies.scheduling.amounts import HostPort, amounts, host_ports, requests
 from policies.values.quantity import parse
 
 CPU = st.sampled_from(["0", "1", "250m", "1500m", "0.3", "2e0", "100u"])
@@ -79,11 +79,11 @@ def test_resources_that_the_scheduler_does_not_count_are_left_out() -> None:
 
 def test_ports_conflict_on_all_addresses_or_the_same() -> None:
     """By protocol and number; a pod on the host's network takes all of its ports."""
-    everywhere, local = Port("0.0.0.0", "TCP", 80), Port("127.0.0.1", "TCP", 80)
+    everywhere, local = HostPort("0.0.0.0", "TCP", 80), HostPort("127.0.0.1", "TCP", 80)
     assert everywhere.conflicts(local)
     assert local.conflicts(local)
-    assert not local.conflicts(Port("127.0.0.2", "TCP", 80))
-    assert not local.conflicts(Port("127.0.0.1", "UDP", 80))
+    assert not local.conflicts(HostPort("127.0.0.2", "TCP", 80))
+    assert not local.conflicts(HostPort("127.0.0.1", "UDP", 80))
     spec = {
         "hostNetwork": True,
         "containers": [{"ports": [{"containerPort": 80}]}],

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 
-from policies.scheduling.amounts import Port
+from policies.scheduling.amounts import HostPort
 from policies.scheduling.blockers import Blocker, of_node, read
 from policies.scheduling.nodes import Node, Occupant, nodes
 from tests.support.generators.strategies import randoms
@@ -102,7 +102,7 @@ def _kinds(spec: dict[str, Any], node: Node) -> set[tuple[str, str]]:
 
 def test_names_ports_and_what_is_not_free() -> None:
     """A field that names another node, a port that is taken, devices that others hold."""
-    (node,) = nodes([{**PLACE, "spec": {}}], [Occupant("n", {GPU: 2}, (Port("0.0.0.0", "TCP", 80),))])
+    (node,) = nodes([{**PLACE, "spec": {}}], [Occupant("n", {GPU: 2}, (HostPort("0.0.0.0", "TCP", 80),))])
     fields = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["m"]}]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": fields}}
     pod = {"containers": [{"resources": {"limits": {GPU: 1}}, "ports": [{"hostPort": 80}]}], "affinity": affinity}

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from kube.taints import Taint
 from policies.facts.places import passes
 from policies.scheduling.conditions import holds, names, tolerates
-from policies.scheduling.wants import Expression
+from policies.scheduling.wants import LabelRequirement
 
 VALUES = st.sampled_from(["", "a", "b", "5", "-3", "05", "+5"])
 TAINT = Taint(key="team", value="5", effect="NoSchedule")
 
 
-def _expression(operator: str, *values: str, key: str = "k") -> Expression:
-    return Expression(key, operator, values, ())
+def _expression(operator: str, *values: str, key: str = "k") -> LabelRequirement:
+    return LabelRequirement(key, operator, values, ())
 
 
 @given(st.dictionaries(st.sampled_from("kl"), VALUES), st.lists(VALUES, min_size=1, max_size=3))

@@ -19,7 +19,7 @@ from policies.engine import evaluate
 from policies.pods.view import PodError
 from policies.policy import NodeTemplate, Policy
 from policies.request import Request
-from policies.state.objects import Change, Entry, Key
+from policies.state.objects import Change, Key, ObjectEntry
 from policies.state.own_policies import MOST_OWN, MOST_OWN_TOLERATIONS
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Update, Updater
@@ -67,7 +67,7 @@ def new_updater(options: Options = ONE_PLATFORM) -> Updater:
     return Updater(random_worlds.catalog(), options)
 
 
-def entry(lived: Update) -> Entry:
+def entry(lived: Update) -> ObjectEntry:
     return lived.entries[KEY]
 
 

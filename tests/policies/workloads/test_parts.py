@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from policies.verdict import Edit, Path
-from policies.workloads.parts import Part, at, in_pod, moved, own, placed, template, unshown, written
+from policies.workloads.parts import PodPart, at, in_pod, moved, own, placed, template, unshown, written
 
 PARTS = (
-    Part(("spec", "tolerations"), ("spec", "tolerations"), ("spec", "items", 0, "tolerations")),
-    Part(("spec", "containers", 0), ("spec", "items", 0, "box"), ("spec", "items", 0, "box")),
-    Part(("spec", "containers", 0, "resources"), ("spec", "items", 0, "amounts"), ("spec", "items", 0, "amounts")),
-    Part(("spec", "containers", 1, "resources", "limits", "nvidia.com/gpu"), ("spec", "gpus"), None),
-    Part(("spec", "nodeSelector"), ("spec", "patch"), None, within=True),
+    PodPart(("spec", "tolerations"), ("spec", "tolerations"), ("spec", "items", 0, "tolerations")),
+    PodPart(("spec", "containers", 0), ("spec", "items", 0, "box"), ("spec", "items", 0, "box")),
+    PodPart(("spec", "containers", 0, "resources"), ("spec", "items", 0, "amounts"), ("spec", "items", 0, "amounts")),
+    PodPart(("spec", "containers", 1, "resources", "limits", "nvidia.com/gpu"), ("spec", "gpus"), None),
+    PodPart(("spec", "nodeSelector"), ("spec", "patch"), None, within=True),
 )
 
 

@@ -11,13 +11,13 @@ import uvicorn
 from starlette.applications import Starlette
 
 from console.screens import SCREENS
-from console.server.app import Source, application
+from console.server.app import WorldSource, application
 from tests.support.calls.server_process import until
 from tests.support.console.asked import Somebody
 
 
 @contextmanager
-def served(source: Source, visitor: Somebody) -> Iterator[str]:
+def served(source: WorldSource, visitor: Somebody) -> Iterator[str]:
     """The address of the console of ``source``, as ``visitor`` sees it, without a path."""
     with listening(lambda _base: application(source, visitor, SCREENS)) as base:
         yield base

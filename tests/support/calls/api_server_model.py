@@ -29,7 +29,7 @@ from unittest import mock
 import jsonpatch
 
 from policies.state.updater import Options, Updater
-from registration.entries import Chosen, Entry, entries, labelling
+from registration.entries import InstallChoices, WebhookEntry, entries, labelling
 from server.http import Answer, Call
 from server.limits import Limits
 from telemetry import log
@@ -121,7 +121,7 @@ class Cluster:
     """An API server in front of replicas of Berth, registered for all that ``chosen`` says."""
 
     replicas: int
-    chosen: Chosen
+    chosen: InstallChoices
     seed: int = 0
     foreign: Callable[[Raw], Raw] | None = None
     """A mutating webhook that comes after Berth's."""
@@ -232,7 +232,7 @@ class Cluster:
                 current = replace(current, object=self.foreign(copy.deepcopy(current.object)))
         return current
 
-    def _matched(self, asked: AdmissionRequest, candidates: Sequence[Entry], passed: _Passed) -> list[Entry]:
+    def _matched(self, asked: AdmissionRequest, candidates: Sequence[WebhookEntry], passed: _Passed) -> list[WebhookEntry]:
         dispatch = dispatched(asked, self.chosen)
         for entry in candidates:
             if not any(asked.resource[2] in rule["resources"] and asked.operation in rule["operations"] for rule in entry.rules):
@@ -243,7 +243,7 @@ class Cluster:
                 passed.skipped.append(entry.name)
         return [entry for entry in candidates if entry.name in dispatch.called]
 
-    def _answered(self, entry: Entry, asked: AdmissionRequest, passed: _Passed) -> Generator[float, None, Raw]:
+    def _answered(self, entry: WebhookEntry, asked: AdmissionRequest, passed: _Passed) -> Generator[float, None, Raw]:
         try:
             answer = yield from self._called(entry, asked)
         except _Gone:
@@ -261,7 +261,7 @@ class Cluster:
             raise Denied(response["status"]["message"])
         return response
 
-    def _called(self, entry: Entry, asked: AdmissionRequest) -> Generator[float, None, Answer | None]:
+    def _called(self, entry: WebhookEntry, asked: AdmissionRequest) -> Generator[float, None, Answer | None]:
         body, until = review_of(asked, f"u{next(self._uids)}"), self.clock.now + entry.timeout
         for _ in range(1 + RETRIES):
             server = self.random.choice(self.servers)
@@ -317,11 +317,11 @@ def review_of(asked: AdmissionRequest, uid: str) -> bytes:
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
 
 
-_dispatches: dict[tuple[bytes, Chosen], Dispatch] = {}
+_dispatches: dict[tuple[bytes, InstallChoices], Dispatch] = {}
 MOST_DISPATCHES = 2_000
 
 
-def dispatched(asked: AdmissionRequest, chosen: Chosen) -> Dispatch:
+def dispatched(asked: AdmissionRequest, chosen: InstallChoices) -> Dispatch:
     """Return what the API server's code says of the conditions; each request is put to it once. Of requests, which may be as large as
     the API server takes them, digests are kept."""
     key = hashlib.sha256(asked.line().encode()).digest(), chosen

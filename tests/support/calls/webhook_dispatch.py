@@ -14,7 +14,7 @@ from typing import Any
 from catalog import Catalog
 from registration import configurations
 from registration.configurations import Service, Url, manifests
-from registration.entries import Chosen
+from registration.entries import InstallChoices
 from tests.support import go_tools
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.calls import PATIENCE
@@ -83,11 +83,11 @@ def judge(
     laid: Catalog | None = None,
     target: Service | Url | None = None,
     ca: bytes | None = None,
-    chosen: Chosen | None = None,
+    chosen: InstallChoices | None = None,
     namespaces: Sequence[str] = (NAMESPACE,),
 ) -> tuple[list[str], list[Dispatch]]:
     """Why the manifests would be denied, and what would be called for each request."""
-    where, chosen = target or Service(), chosen or Chosen()
+    where, chosen = target or Service(), chosen or InstallChoices()
     first = _of_the_shipped(where, ca, chosen, tuple(namespaces)) if laid is None else _registration(laid, where, ca, chosen, namespaces)
     program = _program_for(first)
     try:
@@ -99,11 +99,11 @@ def judge(
 
 
 @cache
-def _of_the_shipped(target: Service | Url, ca: bytes | None, chosen: Chosen, namespaces: tuple[str, ...]) -> str:
+def _of_the_shipped(target: Service | Url, ca: bytes | None, chosen: InstallChoices, namespaces: tuple[str, ...]) -> str:
     return _registration(catalog(), target, ca, chosen, namespaces)
 
 
-def _registration(laid: Catalog, target: Service | Url, ca: bytes | None, chosen: Chosen, namespaces: Sequence[str]) -> str:
+def _registration(laid: Catalog, target: Service | Url, ca: bytes | None, chosen: InstallChoices, namespaces: Sequence[str]) -> str:
     """The program's first line."""
     mutating, validating = manifests(laid, target, ca, chosen)
     if (before := configurations.first(laid, target, ca, chosen)) is not None:

@@ -19,8 +19,8 @@ from catalog import Catalog
 from catalog.parse import from_mappings
 from cli.policy_cases import case as policy_case
 from cli.policy_cases import decisions, expectation_writer
-from cli.policy_cases.outcome import Decision
-from cli.policy_cases.worlds import World, Worlds
+from cli.policy_cases.outcome import CaseDecision
+from cli.policy_cases.worlds import CaseWorld, Worlds
 from documents.files import SHIPPED_CATALOG, read_documents, read_policies
 from policies.claims import judging
 from policies.document import Document
@@ -62,7 +62,7 @@ class Case:
         return str(self.path.relative_to(CASES if self.path.is_relative_to(CASES) else TESTS).with_suffix(""))
 
     @property
-    def world(self) -> World:
+    def world(self) -> CaseWorld:
         """What it is decided by."""
         return _WORLDS.of(self.read)
 
@@ -121,7 +121,7 @@ class DecidedCase(NamedTuple):
     """A case and what comes of it."""
 
     case: Case
-    decision: Decision
+    decision: CaseDecision
     """As `berth test` has it."""
     verdict: Verdict
     """Empty where a recorded review can't be judged."""

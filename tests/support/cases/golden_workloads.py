@@ -11,7 +11,7 @@ import yaml
 
 from analysis.kueue import places
 from policies.facts import admission_queues
-from policies.facts.cluster_facts import ClusterFacts, Entry
+from policies.facts.cluster_facts import ClusterFacts, FactEntry
 from policies.verdict import Verdict
 from policies.workloads.pods import Owner
 from policies.workloads.templates import workload_of
@@ -41,7 +41,7 @@ def verdict(case: WorkloadCase) -> Verdict:
     """Return what comes of the workload, made by its author: remarks alone."""
     catalog, value = golden.catalog_with(), case.given["workload"]
     facts = ClusterFacts.from_objects(case.given.get("facts", ()))
-    facts = facts.changed(Entry("followed", kind, True) for kind in admission_queues.KINDS)
+    facts = facts.changed(FactEntry("followed", kind, True) for kind in admission_queues.KINDS)
     snapshot = snapshots.build(golden.policies_of(case.given.get("policies", []), catalog), catalog, platforms=("gfd",), cluster=facts)
     known = workload_of(catalog, value["apiVersion"], value["kind"])
     assert known is not None, case.path

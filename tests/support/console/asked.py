@@ -14,9 +14,9 @@ from starlette.types import Message
 
 from analysis.world.world import World
 from console.screens import SCREENS
-from console.server.app import Source, application
+from console.server.app import WorldSource, application
 from console.world.fixed import Fixed
-from console.world.scope import EVERYTHING, Kind, Scope
+from console.world.scope import EVERYTHING, ListedKind, Scope
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Somebody:
     rights: Scope = EVERYTHING
     name: str = ""
     leaves: bool = False
-    closed: Collection[Kind] = ()
+    closed: Collection[ListedKind] = ()
     """What they may list nowhere, of the kinds that are asked for one by one"""
 
     async def scope(self, world: World, named: Collection[str] = ()) -> Scope:
         return self.rights
 
-    async def may_list(self, kinds: Iterable[Kind], namespace: str) -> Collection[Kind]:
+    async def may_list(self, kinds: Iterable[ListedKind], namespace: str) -> Collection[ListedKind]:
         return [kind for kind in kinds if kind not in self.closed]
 
     async def admit(self, request: Request) -> Somebody | Response:
@@ -52,7 +52,9 @@ class Answered:
         return self.body.decode()
 
 
-def asked(source: World | Source, path: str, scope: Scope = EVERYTHING, form: Mapping[str, str] | None = None, **fields: str) -> Answered:
+def asked(
+    source: World | WorldSource, path: str, scope: Scope = EVERYTHING, form: Mapping[str, str] | None = None, **fields: str
+) -> Answered:
     """The answer to a GET with these fields, or to a form that is sent."""
     app = application(Fixed(source) if isinstance(source, World) else source, Somebody(scope), SCREENS)
     return asyncio.run(answer(app, path, form=form, fields=fields))

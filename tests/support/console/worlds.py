@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from analysis.world.builder import Builder
+from analysis.world.builder import WorldBuilder
 from analysis.world.recorded import Recorded
 from analysis.world.world import World
 from catalog.prices import prices
@@ -28,4 +28,4 @@ def world(
 ) -> World:
     """The world of a dump with these objects. ``policies``: objects of Berth's kinds; None: the shipped library."""
     ours = policies_of([LIBRARY], catalog()) if policies is None else policies
-    return of_values(Builder(catalog(), options, prices(catalog()), recorded), ours, list(objects), "dump.yaml", catalog(), AT)
+    return of_values(WorldBuilder(catalog(), options, prices(catalog()), recorded), ours, list(objects), "dump.yaml", catalog(), AT)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kube.taints import Taint
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.device_requests import Choice, Claim, DeviceClass
+from policies.facts.device_requests import Claim, DeviceClass, RequestChoice
 from policies.facts.offered_devices import Offering, Stack
 
 NAMESPACES = ("team-a", "team-b", "dev")
@@ -84,20 +84,20 @@ CLASSES = {
     "nic": DeviceClass("dra.cpu", "example.com/nic"),
 }
 """``amd`` and ``small`` by names of their own; of ``odd`` and ``mystery`` nobody knows the driver; ``nic`` is no accelerator."""
-_GPU = Choice("gpu.nvidia.com")
+_GPU = RequestChoice("gpu.nvidia.com")
 CLAIMS: dict[str, dict[str, Claim]] = {
     "ResourceClaimTemplate": {
         "single-gpu": ((_GPU,),),
-        "every": ((Choice("gpu.nvidia.com", 1, None),),),
-        "either": ((Choice("gpu.nvidia.com", 1, 1), Choice("amd", 4, 4), Choice("small", 8, 8)),),
-        "gpu-or-nic": ((Choice("nic", 1, 1), Choice("gpu.nvidia.com", 2, 2)),),
-        "nics": ((Choice("nic", 8, 8),), (Choice("compute-domain.nvidia.com"),)),
+        "every": ((RequestChoice("gpu.nvidia.com", 1, None),),),
+        "either": ((RequestChoice("gpu.nvidia.com", 1, 1), RequestChoice("amd", 4, 4), RequestChoice("small", 8, 8)),),
+        "gpu-or-nic": ((RequestChoice("nic", 1, 1), RequestChoice("gpu.nvidia.com", 2, 2)),),
+        "nics": ((RequestChoice("nic", 8, 8),), (RequestChoice("compute-domain.nvidia.com"),)),
     },
     "ResourceClaim": {
-        "pair": ((Choice("gpu.nvidia.com", 2, 2),),),
-        "odd": ((Choice("odd"),),),
-        "several": ((_GPU,), (Choice("amd", 2, 2),), (Choice("nic"),)),
-        "of-nobody": ((Choice("nowhere.example.com", 1, 1),), (_GPU,)),
+        "pair": ((RequestChoice("gpu.nvidia.com", 2, 2),),),
+        "odd": ((RequestChoice("odd"),),),
+        "several": ((_GPU,), (RequestChoice("amd", 2, 2),), (RequestChoice("nic"),)),
+        "of-nobody": ((RequestChoice("nowhere.example.com", 1, 1),), (_GPU,)),
         "empty": (),
     },
 }

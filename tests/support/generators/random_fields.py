@@ -8,7 +8,19 @@ from random import Random
 from typing import Literal, TypeVar
 
 from catalog.platforms import Capacity, Sharing
-from policies.policy import Bounds, Default, DeviceLimit, InNotIn, LongRuns, Machine, MigDefault, Queue, Queues, Require, TolerationPattern
+from policies.policy import (
+    Bounds,
+    Default,
+    DeviceLimit,
+    InNotIn,
+    LongRuns,
+    MachineFields,
+    MigDefault,
+    QueueName,
+    Queues,
+    Require,
+    TolerationPattern,
+)
 
 T = TypeVar("T")
 CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")
@@ -69,8 +81,8 @@ def memory(random: Random) -> Bounds:
     return Bounds(min=least if kind != 1 else None, max=max(least, most) if kind != 0 else None)
 
 
-def machine(random: Random, part: float) -> Machine:
-    return Machine(
+def machine(random: Random, part: float) -> MachineFields:
+    return MachineFields(
         families=maybe(random, part, lambda r: in_not_in(r, FAMILIES)),
         models=maybe(random, part, lambda r: in_not_in(r, MODELS)),
         instance_families=maybe(random, part, lambda r: in_not_in(r, INSTANCES)),
@@ -151,10 +163,10 @@ def with_queues(require: Require, part: float) -> Require:
     return replace(require, queue=Queues(**{system: random.choice((("a",), ("a", "b"), ("b",), ("*",))) for system in systems}))
 
 
-def queue(random: Random) -> Queue:
+def queue(random: Random) -> QueueName:
     system, name = random.choice(("kueue", "kai", "kai", "volcano", "slurm")), random.choice(("a", "a", "b"))
     level = {"topology": "cloud.provider.com/topology-block"} if system == "kueue" and random.random() < 0.5 else {}
-    return Queue(**{system: name}, **level)
+    return QueueName(**{system: name}, **level)
 
 
 def running(default: Default, part: float) -> Default:

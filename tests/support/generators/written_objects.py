@@ -18,7 +18,7 @@ from policies.policy import (
     Default,
     InNotIn,
     LongRuns,
-    Machine,
+    MachineFields,
     Match,
     MigDefault,
     NodeTemplate,
@@ -92,7 +92,7 @@ def _in_not_in(names: InNotIn | None) -> Raw | None:
     return None if names is None else _given(in_=[*names.in_], notIn=[*names.not_in])
 
 
-def _machine(machine: Machine, memory: str) -> Raw:
+def _machine(machine: MachineFields, memory: str) -> Raw:
     return _given(
         families=_in_not_in(machine.families),
         models=_in_not_in(machine.models),

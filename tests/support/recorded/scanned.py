@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from analysis.admission.patch_applier import apply_patch
 from analysis.scan.finding import Finding
 from analysis.scan.remedies import Remedies
-from analysis.scan.report import Report, scan
-from analysis.scan.seen import Seen, see
+from analysis.scan.report import ScanReport, scan
+from analysis.scan.seen import ScannedCluster, see
 from catalog.prices import prices
 from cli.inspect.scan import shipped
 from policies.state.updater import AUTO, Options
@@ -20,9 +20,9 @@ OPTIONS = Options(platforms=(AUTO,), mig_strategy=AUTO)
 
 
 class Scanned(NamedTuple):
-    seen: Seen
+    seen: ScannedCluster
     remedies: Remedies
-    report: Report
+    report: ScanReport
 
     def of(self, kind: str) -> list[Finding]:
         """The findings of one kind."""

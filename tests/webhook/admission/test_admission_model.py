@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from analysis.reviews import claim_review, review, workload_review
 from policies.claims import judging
 from policies.engine import evaluate
-from registration.entries import DEFAULT, Chosen
+from registration.entries import DEFAULT, InstallChoices
 from tests.support.calls.api_server_model import Cluster, Outcome, review_of
 from tests.support.calls.webhook_dispatch import NAMESPACE, PODS, AdmissionRequest, judge
 from tests.support.counts import count
@@ -44,7 +44,7 @@ BUDGET = 1_000_000
 """Units of one condition (apiserver pkg/apis/cel/config.go)."""
 
 
-def cluster(replicas: int, chosen: Chosen = DEFAULT, seed: int = 0, policy: Raw = POLICY) -> Cluster:
+def cluster(replicas: int, chosen: InstallChoices = DEFAULT, seed: int = 0, policy: Raw = POLICY) -> Cluster:
     """A cluster with one policy, a namespace and a class of GPUs, which every replica knows."""
     made = Cluster(replicas=replicas, chosen=chosen, seed=seed)
     made.write("ClusterGPUPolicy", policy)
@@ -92,7 +92,7 @@ def jobset(gpus: int, names: Names = NO_NAMES, queue: str = "") -> AdmissionRequ
 
 
 @cache
-def tuned(kind: str, chosen: Chosen) -> tuple[Names, ...]:
+def tuned(kind: str, chosen: InstallChoices) -> tuple[Names, ...]:
     """Names with which an object of a kind costs each condition just what it may, and a little more."""
 
     def make(names: Names) -> AdmissionRequest:
@@ -107,7 +107,7 @@ def tuned(kind: str, chosen: Chosen) -> tuple[Names, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _cost(asked: AdmissionRequest, chosen: Chosen) -> Mapping[str, int]:
+def _cost(asked: AdmissionRequest, chosen: InstallChoices) -> Mapping[str, int]:
     return judge([replace(asked, cost=True)], chosen=chosen)[1][0].cost
 
 
@@ -158,7 +158,7 @@ class Admission(RuleBasedStateMachine):
 
     @initialize(replicas=st.sampled_from([1, 3, 5]), queues=st.booleans(), seed=st.integers(0, 2**16))
     def start(self, replicas: int, queues: bool, seed: int) -> None:
-        self.chosen = Chosen(queues=True) if queues else DEFAULT
+        self.chosen = InstallChoices(queues=True) if queues else DEFAULT
         self.cluster = cluster(replicas, self.chosen, seed, QUEUE if queues else POLICY)
         self.pods: list[AdmissionRequest] = []
 
@@ -228,7 +228,7 @@ def test_a_pod_that_is_tuned_to_the_budget_of_a_condition(names: int) -> None:
 @pytest.mark.parametrize("names", [0, 1, 2, 3])
 def test_a_workload_that_is_tuned_to_the_budget_of_a_condition(names: int) -> None:
     """It is judged too."""
-    chosen = Chosen(queues=True)
+    chosen = InstallChoices(queues=True)
     made, sizes = cluster(1, chosen, policy=QUEUE), tuned("jobset", chosen)
     (outcome,) = made.post(jobset(1, sizes[names % len(sizes)]))
     assert outcome.stored is None

@@ -19,8 +19,8 @@ from analysis.reviews import review
 from analysis.reviews.decoding import encoded
 from analysis.reviews.review import ReviewError
 from policies.engine import evaluate
-from policies.facts.cluster_facts import ClusterFacts, Entry
-from policies.facts.device_requests import Choice
+from policies.facts.cluster_facts import ClusterFacts, FactEntry
+from policies.facts.device_requests import RequestChoice
 from policies.pods.projection import extract
 from policies.request import Phase, Request
 from policies.state.snapshot import Snapshot
@@ -255,14 +255,14 @@ def test_a_claim_that_changes_is_another_key(snapshot: Snapshot) -> None:
     named: list[dict[str, Any]] = [{"name": "c", "resourceClaimName": "c"}, {"name": "t", "resourceClaimTemplateName": "c"}, {"name": "o"}]
     pods = [replace(request, pod={**request.pod, "spec": {**request.pod["spec"], "resourceClaims": [one]}}) for one in named]
 
-    def keys(*claims: Entry) -> list[decision_cache.Key | None]:
+    def keys(*claims: FactEntry) -> list[decision_cache.Key | None]:
         cluster = ClusterFacts().changed(claims)
         return [key_of(pod, replace(snapshot, cluster=cluster, selected={})) for pod in pods]
 
-    def claim(kind: str, *choices: Choice) -> Entry:
-        return Entry("claims", (kind, "default", "c"), (choices,))
+    def claim(kind: str, *choices: RequestChoice) -> FactEntry:
+        return FactEntry("claims", (kind, "default", "c"), (choices,))
 
-    one, two = Choice("gpu.nvidia.com"), Choice("gpu.nvidia.com", 2, 2, tolerations='[{"key":"x"}]')
+    one, two = RequestChoice("gpu.nvidia.com"), RequestChoice("gpu.nvidia.com", 2, 2, tolerations='[{"key":"x"}]')
     by_name, by_template, other = keys()
     assert keys(claim("ResourceClaim", one))[1:] == [by_template, other]
     assert keys(claim("ResourceClaim", two))[1:] == [by_template, other]

@@ -11,7 +11,7 @@ import pytest
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.review import parse
 from analysis.reviews.verdict_records import would_records
-from policies.verdict import Edit, Verdict, Would
+from policies.verdict import AuditOutcome, Edit, Verdict
 from tests.support import worded
 from webhook.admission import log_fields
 from webhook.admission.log_fields import decision, of_decision
@@ -22,8 +22,8 @@ DENIAL = worded.denial("BERTH-101", "f", rule="requests_match_limits", policies=
 PATCH = ({"op": "add", "path": "/spec/tolerations", "value": [{"key": "k"}]},)
 
 
-def would(**fields: Any) -> Would:
-    return Would(policy="ClusterGPUPolicy/audited", mode="Audit", **fields)
+def would(**fields: Any) -> AuditOutcome:
+    return AuditOutcome(policy="ClusterGPUPolicy/audited", mode="Audit", **fields)
 
 
 @pytest.mark.parametrize(

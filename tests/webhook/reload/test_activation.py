@@ -16,7 +16,7 @@ from telemetry.metrics import Metrics
 from tests.support.cases.golden import catalog_with
 from webhook.admission.app import Replica
 from webhook.reload import activation
-from webhook.reload.condition import Condition
+from webhook.reload.condition import ReplicaState
 
 POLICY: dict[Key, Change] = {("ClusterGPUPolicy", "", "one"): {"metadata": {"name": "one"}, "spec": {"mode": "Enforce"}}}
 OWN: dict[Key, Change] = {("GPUPolicy", "ml", "own"): {"metadata": {"name": "own"}, "spec": {"mode": "Enforce"}}}
@@ -25,15 +25,15 @@ NAMESPACE: dict[Key, Change] = {("Namespace", "", "ml"): {"metadata": {"name": "
 CLASS: dict[Key, Change] = {("DeviceClass", "", "c"): {"metadata": {"name": "c"}, "spec": {"extendedResourceName": "a.b/c"}}}
 
 
-def condition() -> Condition:
-    return Condition(replica=Replica(limits=Limits(), metrics=Metrics("0")))
+def condition() -> ReplicaState:
+    return ReplicaState(replica=Replica(limits=Limits(), metrics=Metrics("0")))
 
 
 def updater() -> Updater:
     return Updater(catalog_with(), Options(platforms=("gke",)))
 
 
-def activated(it: Condition, update: Update) -> None:
+def activated(it: ReplicaState, update: Update) -> None:
     asyncio.run(activation.activate(it, update))
 
 

@@ -22,7 +22,7 @@ from webhook.reload import cluster_watcher
 from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, Changes
 from webhook.reload.cluster_watcher import ClusterWatcher
-from webhook.reload.condition import Condition
+from webhook.reload.condition import ReplicaState
 
 
 def policy(name: str, version: int, most: int = 1) -> Raw:
@@ -188,7 +188,7 @@ def test_a_failure_of_the_process_isolates_nothing() -> None:
 def watcher() -> ClusterWatcher:
     replica = Replica(limits=Limits(), metrics=Metrics("x"))
     source = ClusterSource(kubeconfig=None, context=None, watch=60, lease=("a", "b"))
-    made = ClusterWatcher(source, Sources(), Condition(replica=replica))
+    made = ClusterWatcher(source, Sources(), ReplicaState(replica=replica))
     made._updater = Updater(*options(of_a_cluster(Sources())))
     return made
 
@@ -216,7 +216,7 @@ def test_a_swap_that_fails_is_made_later(monkeypatch: pytest.MonkeyPatch) -> Non
     """What was compiled is activated once that works, though nothing else changes."""
     failures = [1, 1]
 
-    async def broken(condition: Condition, update: Update) -> None:
+    async def broken(condition: ReplicaState, update: Update) -> None:
         if failures:
             failures.pop()
             raise OSError("no memory")

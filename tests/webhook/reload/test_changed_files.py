@@ -15,7 +15,7 @@ import pytest
 from documents import files
 from documents.files import Stamp
 from policies.document import InputError
-from sources.sources import Loaded, Loader, Sources, SourcesError
+from sources.sources import LoadedSources, SourceLoader, Sources, SourcesError
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.testcluster.calls import PATIENCE
@@ -36,12 +36,12 @@ def put(folder: Path, name: str, text: str | None = None) -> None:
     (folder / f"{name}.yaml").write_text(text or POLICY.replace("NAME", name))
 
 
-def looks(folder: Path, *changes: tuple[str, str | None] | None) -> list[Loaded | str | None]:
+def looks(folder: Path, *changes: tuple[str, str | None] | None) -> list[LoadedSources | str | None]:
     """What is found at the start and at each look; before a look its change is made."""
 
-    async def follow() -> list[Loaded | str | None]:
+    async def follow() -> list[LoadedSources | str | None]:
         followed = ChangedFiles(Sources(policies=(str(folder),)))
-        found: list[Loaded | str | None] = [await followed.first()]
+        found: list[LoadedSources | str | None] = [await followed.first()]
         for change in changes:
             if change:
                 put(folder, *change)
@@ -54,8 +54,8 @@ def looks(folder: Path, *changes: tuple[str, str | None] | None) -> list[Loaded 
     return asyncio.run(follow())
 
 
-def names(found: Loaded | str | None) -> list[str] | str | None:
-    return [c.policy.name for c in found.snapshot.policies] if isinstance(found, Loaded) else found
+def names(found: LoadedSources | str | None) -> list[str] | str | None:
+    return [c.policy.name for c in found.snapshot.policies] if isinstance(found, LoadedSources) else found
 
 
 def test_nothing_new_is_nothing(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_set_that_stays_wrong_is_read_ever_more_rarely(tmp_path: Path, monkeyp
     put(tmp_path, "a")
     reads = 0
 
-    def load(loader: Loader) -> Loaded:
+    def load(loader: SourceLoader) -> LoadedSources:
         nonlocal reads
         reads += 1
         raise SourcesError([InputError(file="b.yaml", message="is wrong")])
@@ -126,7 +126,7 @@ def test_a_set_that_stays_wrong_is_read_ever_more_rarely(tmp_path: Path, monkeyp
     async def follow() -> list[int]:
         followed = ChangedFiles(Sources(policies=(str(tmp_path / "a.yaml"),)))
         await followed.first()
-        monkeypatch.setattr(Loader, "load", load)
+        monkeypatch.setattr(SourceLoader, "load", load)
         put(tmp_path, "a", POLICY.replace("NAME", "other"))
         at = []
         for check in range(300):
@@ -214,7 +214,7 @@ def test_what_can_be_read_but_once_is_not_followed(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 
-    async def follow() -> tuple[Loaded, Loaded | None]:
+    async def follow() -> tuple[LoadedSources, LoadedSources | None]:
         followed = ChangedFiles(Sources(policies=(str(tmp_path / "a.yaml"), str(pipe))))
         threading.Thread(target=pipe.write_text, args=(POLICY.replace("NAME", "b"),), daemon=True).start()
         first = await followed.first()

@@ -12,7 +12,7 @@ import pytest
 from documents import files
 from documents.files import Stamp, stamp
 from server.limits import Limits
-from sources.sources import Loader, Sources
+from sources.sources import SourceLoader, Sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.testcluster.calls import PATIENCE
@@ -20,11 +20,11 @@ from tests.webhook.reload.test_changed_files import put
 from webhook.admission.app import Replica
 from webhook.health import checks
 from webhook.reload import changed_files
-from webhook.reload.condition import Condition, FilesCollector
+from webhook.reload.condition import FilesCollector, ReplicaState
 from webhook.reload.file_watcher import PolicyFileWatcher
 
 
-def state(condition: Condition) -> tuple[float, bool]:
+def state(condition: ReplicaState) -> tuple[float, bool]:
     """``berth_snapshot_last_reload_successful``, and whether /readyz tells of a rejected change."""
     text = condition.replica.metrics.exposition("text/plain")[0].decode()
     value = next(line.split()[1] for line in text.splitlines() if line.startswith("berth_snapshot_last_reload_successful "))
@@ -36,7 +36,7 @@ def test_a_failed_reading_is_told_until_one_is_good(failure: str, tmp_path: Path
     """The metric is 0 and /readyz says so, also where an exception comes that nobody foresaw; then the set that acts is the new one."""
     monkeypatch.setattr(log, "_sink", lambda line: None)
     put(tmp_path, "a")
-    condition = Condition(replica=Replica(limits=Limits(), metrics=Metrics("0")))
+    condition = ReplicaState(replica=Replica(limits=Limits(), metrics=Metrics("0")))
 
     def fails(*_: object) -> bytes:
         raise OSError(5, "Input/output error") if failure != "unforeseen" else RuntimeError("can't start new thread")
@@ -49,7 +49,7 @@ def test_a_failed_reading_is_told_until_one_is_good(failure: str, tmp_path: Path
         assert state(condition) == (1, False)
         with monkeypatch.context() as patched:
             if failure == "unforeseen":
-                patched.setattr(Loader, "load", fails)
+                patched.setattr(SourceLoader, "load", fails)
                 with pytest.raises(RuntimeError):
                     await watcher.look()
             else:
@@ -68,7 +68,7 @@ def test_a_failed_reading_is_told_until_one_is_good(failure: str, tmp_path: Path
 def test_a_mount_that_hangs_is_told_until_it_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of its files does not end: /readyz says since when and stays ready, and the metric has the time of the last one."""
     put(tmp_path, "a")
-    condition = Condition(replica=Replica(limits=Limits(), metrics=Metrics("0")), certificate_expires=4e9)
+    condition = ReplicaState(replica=Replica(limits=Limits(), metrics=Metrics("0")), certificate_expires=4e9)
     answers = threading.Event()
 
     def hangs(paths: Sequence[str]) -> Stamp:

@@ -14,7 +14,7 @@ from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import PolicySet
 from policies.state.snapshot import Snapshot
 from registration.configurations import Service, manifests
-from registration.entries import Chosen
+from registration.entries import InstallChoices
 from telemetry import log
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
@@ -50,7 +50,7 @@ def looked(*replies: Reply, snapshot: Snapshot = SNAPSHOT, found: Registered | N
     return known
 
 
-def registered(chosen: Chosen = Chosen(), change: Raw | None = None) -> list[Reply]:  # noqa: B008 - immutable
+def registered(chosen: InstallChoices = InstallChoices(), change: Raw | None = None) -> list[Reply]:  # noqa: B008 - immutable
     found = manifests(catalog(), Service(), chosen=chosen)
     for one in found:
         one["metadata"]["annotations"] = {**one["metadata"]["annotations"], **(change or {})}
@@ -59,7 +59,10 @@ def registered(chosen: Chosen = Chosen(), change: Raw | None = None) -> list[Rep
 
 def test_a_registration_of_this_catalog(lines: list[Raw]) -> None:
     """Whatever was chosen: what it was is read from it. A name that it was told is caught."""
-    for chosen in (Chosen(names=("acme.example/gpu",)), Chosen(claims="Off", names=("a.b/c", "acme.example/gpu"), excluded=("x",))):
+    for chosen in (
+        InstallChoices(names=("acme.example/gpu",)),
+        InstallChoices(claims="Off", names=("a.b/c", "acme.example/gpu"), excluded=("x",)),
+    ):
         assert looked(*registered(chosen)) == Registered(differs=False, missing=(), overlooked=())
     assert lines == []
 
@@ -86,7 +89,7 @@ def test_names_that_no_condition_catches(lines: list[Raw]) -> None:
     ]
     looked(*registered(), found=found)
     assert [(line["event"], line["names"]) for line in lines] == [("resources_overlooked", ["acme.example/gpu"])]
-    looked(*registered(Chosen(names=("acme.example/gpu",))), found=found)
+    looked(*registered(InstallChoices(names=("acme.example/gpu",))), found=found)
     assert found.overlooked == ()
 
 
@@ -108,7 +111,7 @@ def exposed(found: Registered) -> dict[str, float]:
 
 
 GONE = Reply(404, {})
-NAMES = Chosen(names=("acme.example/gpu",))
+NAMES = InstallChoices(names=("acme.example/gpu",))
 
 
 @pytest.mark.parametrize("without", ["webhooks", "rules"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.admission.patch_applier import apply_patch
-from analysis.scan.suggestions.written import Written, comment, suggestions
+from analysis.scan.suggestions.written import WrittenSuggestion, comment, suggestions
 from cli.output.suggested import text
 from documents.yaml_reader import documents
 from policies.objects.parse import parse_objects
@@ -19,7 +19,7 @@ from tests.support.recorded.scanned import OPTIONS, scanned
 CLUSTERS = {"eks": eks, "gke": gke, "on_premises": on_premises}
 
 
-def suggested(objects: list[dict[str, Any]]) -> dict[str, Written]:
+def suggested(objects: list[dict[str, Any]]) -> dict[str, WrittenSuggestion]:
     found = scanned(objects)
     return {one.suggestion.name: one for one in suggestions(found.seen, found.report.hits, OPTIONS, apply_patch)}
 
@@ -57,7 +57,7 @@ def test_what_each_would_do_is_counted(name: str) -> None:
     assert {key: tuple(vars_of(one)) for key, one in suggested(CLUSTERS[name].objects()).items()} == EFFECTS[name]
 
 
-def vars_of(one: Written) -> list[int]:
+def vars_of(one: WrittenSuggestion) -> list[int]:
     effect = one.effect
     return [effect.matched, effect.changed, effect.denied, effect.found, effect.mended]
 

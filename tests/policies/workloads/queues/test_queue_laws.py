@@ -13,7 +13,7 @@ from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
 from policies.workloads.pods import Around, Owner
 from policies.workloads.queues import queue_verdict
-from policies.workloads.queues.queued import Made
+from policies.workloads.queues.queued import QueuedWorkload
 from policies.workloads.templates import workload_of
 from tests.support import snapshots
 from tests.support.cases import golden
@@ -87,7 +87,7 @@ def judged(value: Raw, snapshot: Snapshot, phase: Phase = "mutate") -> Verdict:
     known = workload_of(CATALOG, value["apiVersion"], value["kind"])
     assert known is not None
     owner = Owner(api_version=value["apiVersion"], kind=value["kind"], name="w", namespace="ml", workload=known)
-    made = Made(user="alice", value=value, catalog=CATALOG, owner=owner, around=Around())
+    made = QueuedWorkload(user="alice", value=value, catalog=CATALOG, owner=owner, around=Around())
     return queue_verdict.judge(made, snapshot.facts_for("ml"), phase)
 
 
