@@ -1,6 +1,6 @@
 """The facts about GPUs, MIG profiles, machines, platforms and workloads: types and look-ups.
 
-The data is ``catalog.yaml``. ``parse`` reads it, and the files laid over it, into a ``Catalog``, which is
+The data is ``catalog/catalog.yaml``. ``parse`` reads it, and the files laid over it, into a ``Catalog``, which is
 made of ``gpus``, ``platforms``, ``resources`` and ``workload``. ``names`` lists the names in it that policies
 may use; ``prices`` has what devices cost, with prices of one's own laid over those of the catalog.
 """

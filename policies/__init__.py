@@ -10,8 +10,7 @@ violations) -> ``patch``, or ``reasons`` (why not, and what to type) -> ``admitt
 does the same for a claim.
 
 Where it all comes from: ``catalog``, ``policy`` and ``document``, parsed by ``objects``, and ``facts`` of the cluster. In which queue a
-pod waits: ``queues``. What else it answers: ``findings`` (the status of an object), ``explain`` (what policies make of a namespace, or
-of one pod in both phases), ``audit`` (what they say of pods that exist) and ``workloads`` (templates as the pods they will make).
-``messages`` has every sentence, ``nearest`` the right name for a wrong one; ``values`` reads amounts as Kubernetes and Go do,
+pod waits: ``queues``. ``workloads`` reads templates as the pods they will make. The package ``analysis`` answers everything else.
+``messages`` has every sentence; ``values`` reads amounts as Kubernetes and Go do,
 ``label_selector`` labels; ``modes`` tells how nodes offer their devices; ``lru`` bounds what is remembered, ``work_budget`` what is judged.
 """

@@ -33,7 +33,7 @@ def codes_in_source() -> set[str]:
     quoted = re.compile(r'f?"(BERTH-\d{3})[":]')
     return {
         code
-        for folder in ("policies", "webhook", "cli")
+        for folder in ("analysis", "policies", "webhook", "cli")
         for file in (ROOT / folder).rglob("*.py")
         for code in quoted.findall(file.read_text())
     }

@@ -1,7 +1,7 @@
 """Parse catalog data into a typed ``Catalog``: every mistake is found, with its path, and all are raised at
 once.
 
-This module takes mappings, as a YAML reader returns them, and opens no file. ``catalog.yaml`` shows each
+This module takes mappings, as a YAML reader returns them, and opens no file. ``catalog/catalog.yaml`` shows each
 section by example, and ``merge`` describes how a second file is laid over it.
 """
 

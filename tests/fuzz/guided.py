@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-INSTRUMENTED = ("policies", "webhook")
+INSTRUMENTED = ("analysis", "catalog", "kube", "policies", "server", "webhook")
 SLOW = 0.05
 """Seconds of CPU for which a body is worth a look: a review takes less than a thousandth"""
 MOST_ALIKE = 4

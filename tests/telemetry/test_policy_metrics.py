@@ -12,7 +12,7 @@ from policies.verdict import Edit, Verdict
 from telemetry.policy_metrics import NO_POLICY, REMARKS, OutcomeLabels, outcomes
 from tests.support.cases import golden
 
-DOCS = Path(__file__).parent.parent.parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def of(name: str) -> list[str]:

@@ -16,6 +16,7 @@ from tests.deploy.monitoring.alert_rules import RULES, alerts, rules
 from tests.deploy.rendering import of_kind
 from tests.deploy.variants import VARIANTS
 from tests.support import go_tools
+from tests.support.module_imports import LAYERS
 from tests.testcluster.addons.helm import CHART
 from tests.testcluster.calls import PATIENCE
 
@@ -177,7 +178,7 @@ def test_commands_select_pods_of_the_chart(page: str) -> None:
 def test_runbooks_name_events_that_there_are() -> None:
     """Who looks for a line of the log finds it."""
     text = RUNBOOKS.read_text() + RULES.read_text()
-    source = "".join(file.read_text() for room in ("webhook", "cluster", "certs") for file in (ROOT / room).rglob("*.py"))
+    source = "".join(file.read_text() for room in LAYERS for file in (ROOT / room).rglob("*.py"))
     named = re.findall(r'"event":"\(?([a-z_|]+)', text) + re.findall(r"event=([a-z_]+)", text)
     events = {event for found in named for event in found.split("|")}
     assert len(events) > 8

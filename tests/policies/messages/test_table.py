@@ -36,7 +36,7 @@ def test_a_page_is_the_anchor_of_its_section() -> None:
 @cache
 def strings() -> frozenset[str]:
     """Every quoted word or words outside of the table: the names of templates are among them."""
-    files = [f for folder in ("policies", "webhook") for f in (ROOT / folder).rglob("*.py") if f.parent.name != "messages"]
+    files = [f for folder in ("analysis", "policies", "webhook") for f in (ROOT / folder).rglob("*.py") if f.parent.name != "messages"]
     return frozenset(text for file in files for text in re.findall(r'"([a-z][a-z ]*)"', file.read_text()))
 
 
