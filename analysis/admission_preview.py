@@ -36,7 +36,7 @@ Applier = Callable[[Any, Iterable[Mapping[str, Any]]], Any]
 """Returns a tree after the operations of a JSON Patch; the given tree stays as it was."""
 
 
-def judge(request: Request, facts: Facts, apply: Applier = apply_patch) -> Judgement:
+def preview_admission(request: Request, facts: Facts, apply: Applier = apply_patch) -> Judgement:
     """Evaluate both phases for one pod; the second only if the first admits it. Raises PodError as
     ``evaluate`` does.
 

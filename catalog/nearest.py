@@ -124,10 +124,10 @@ def hint(name: str, known: Iterable[str], codes: frozenset[str] = frozenset()) -
     near = nearest(name, names, codes)
     if near is not None:
         return f'; did you mean "{near}"?'
-    return f"; known: {listed(of_model(name, names, codes) or names)}" if names else ""
+    return f"; known: {list_known(of_model(name, names, codes) or names)}" if names else ""
 
 
-def listed(names: Iterable[str]) -> str:
+def list_known(names: Iterable[str]) -> str:
     """Return ``a, b, c``, cut after the twentieth with a count of the rest."""
     shown = list(names)
     rest = len(shown) - _MOST_LISTED

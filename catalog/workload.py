@@ -157,6 +157,6 @@ class Between:
     """The plural of the kind in the API's paths."""
 
 
-def joined(start: str, path: str) -> str:
+def join_path(start: str, path: str) -> str:
     """Return ``path`` after ``start``; ``.`` and an empty path add nothing."""
     return ".".join(part for part in (start, path) if part not in ("", "."))

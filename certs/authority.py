@@ -118,7 +118,7 @@ def checked_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(form for form in found.values() if form))
 
 
-def load(certificate_pem: bytes, key_pem: bytes) -> KeyPair:
+def load_pair(certificate_pem: bytes, key_pem: bytes) -> KeyPair:
     """Load a pair from PEM.
 
     Raises CertificateError when either is unreadable, the key is not an elliptic curve key, or it is not the

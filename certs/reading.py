@@ -30,7 +30,7 @@ _ADVICE = {
 """Advice by errno, for errors that tell by themselves what to do."""
 
 
-def read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """Return the whole content.
 
     Raises CertificateError with the path: the file does not exist, may not be read, is no regular file, or is
@@ -45,7 +45,7 @@ def read(path: Path) -> bytes:
 def whole(path: Path) -> bytes:
     """Return the whole content.
 
-    Raises OSError, and CertificateError as ``read`` does: no regular file, or over 64 KiB.
+    Raises OSError, and CertificateError as ``read_file`` does: no regular file, or over 64 KiB.
     """
     content = _content(path)
     if content is None:
@@ -78,7 +78,7 @@ def digest(contents: Iterable[bytes]) -> bytes:
 
 def _content_or_reason(path: Path) -> bytes:
     try:
-        return read(path)
+        return read_file(path)
     except CertificateError as error:
         return str(error).encode()
 

@@ -206,7 +206,7 @@ def _reason(material: Material, issuer: Authority | None, signer: Authority, nam
     return renewal_reason(material.leaf, names, now, latest=signer.certificate.not_valid_after_utc)
 
 
-def merged(known: Material, stored: Material) -> Material:
+def merge_material(known: Material, stored: Material) -> Material:
     """Return what was stored with what is missing in it and a replica still has in memory: authorities, keys,
     and the leaf."""
     mine = {one.fingerprint: one for one in known.authorities}

@@ -24,7 +24,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from certs.authority import CertificateError, load
+from certs.authority import CertificateError, load_pair
 from certs.chain import parse_chain
 from certs.rotation import Authority, Material
 
@@ -68,7 +68,7 @@ def from_data(data: Mapping[str, bytes]) -> Read:
     keys = _keys(data.get(CA_KEY, b""), wrong)
     authorities = tuple(_authority(one, keys, times, wrong) for one in reversed(_certificates(data.get(CA, b""), wrong)))
     try:
-        leaf = load(data.get(LEAF, b""), data.get(LEAF_KEY, b""))
+        leaf = load_pair(data.get(LEAF, b""), data.get(LEAF_KEY, b""))
     except CertificateError as error:
         leaf = None
         wrong.append(f"{LEAF} and {LEAF_KEY}: {error}")

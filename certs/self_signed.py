@@ -12,8 +12,8 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from certs.authority import CertificateError, KeyPair, load, make_ca
-from certs.reading import read, reason_of
+from certs.authority import CertificateError, KeyPair, load_pair, make_ca
+from certs.reading import read_file, reason_of
 from certs.renewal import renewal_reason
 
 PRIVATE = 0o600
@@ -43,9 +43,9 @@ def stored_or_made(directory: Path, now: datetime) -> tuple[KeyPair, str]:
 
 
 def _stored(certificate: Path, key: Path, otherwise: str) -> KeyPair:
-    contents = read(certificate), read(key)
+    contents = read_file(certificate), read_file(key)
     try:
-        return load(*contents)
+        return load_pair(*contents)
     except CertificateError as error:
         raise CertificateError(f"{certificate}: {error}; {otherwise}") from None
 

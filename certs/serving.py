@@ -20,7 +20,7 @@ from pathlib import Path
 
 from certs.authority import CertificateError, KeyPair, names_of
 from certs.chain import Chain, PrivateKey, check, parse_chain, parse_key, place_of, to_pem
-from certs.reading import digest, read, reason_of
+from certs.reading import digest, read_file, reason_of
 
 MOST_NAMES_SHOWN = 5
 """The most names of a certificate that a log line lists."""
@@ -82,7 +82,7 @@ class LiveContext:
 
 def read_callers(ca: Path) -> str:
     """Read the CA certificates, in PEM form, by which callers are verified. Raises CertificateError."""
-    text = read(ca).decode("ascii", "replace")
+    text = read_file(ca).decode("ascii", "replace")
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError):
@@ -102,7 +102,7 @@ def load_serving(certificate: Path, key: Path, now: datetime) -> Serving:
     Intermediates may follow the certificate; the key is RSA, P-256, P-384, P-521 or Ed25519. Raises
     CertificateError, one line with the file, what is wrong and what to do.
     """
-    return serving_of_pem((read(certificate), read(key)), (certificate, key), now)
+    return serving_of_pem((read_file(certificate), read_file(key)), (certificate, key), now)
 
 
 def serving_of_pem(contents: tuple[bytes, bytes], places: tuple[Path, Path], now: datetime) -> Serving:

@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     except (AccessError, Failure) as error:
         raise InputError(file="cluster", message=str(error)) from None
     if args.action == "show":
-        print("\n".join(map(printable, shown(found))))
+        print("\n".join(map(printable, show_certificates(found))))
         return 0
     problems = list(wrong(found, datetime.now(UTC)))
     for line in problems:
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     return WRONG if problems else 0
 
 
-def shown(found: InstalledCertificates) -> Iterator[str]:
+def show_certificates(found: InstalledCertificates) -> Iterator[str]:
     """Yield the lines of `show`: the authorities, the serving certificate, the registration."""
     for one in found.material.authorities:
         until = f"{one.certificate.not_valid_after_utc:%Y-%m-%d %H:%M}Z"

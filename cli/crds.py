@@ -34,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print all three definitions."""
-    print(HEAD + "".join(f"---\n{yaml_writer.text(crd(kind))}" for kind in KINDS), end="")
+    print(HEAD + "".join(f"---\n{yaml_writer.write_yaml(crd(kind))}" for kind in KINDS), end="")
     return 0
 
 
@@ -44,4 +44,4 @@ def files() -> dict[str, str]:
 
 
 def _file(kind: Kind) -> str:
-    return f"{HEAD}---\n{yaml_writer.text(crd(kind))}"
+    return f"{HEAD}---\n{yaml_writer.write_yaml(crd(kind))}"

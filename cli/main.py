@@ -119,7 +119,7 @@ def _run(words: list[str]) -> int:
     from cli.terminal import screen
 
     screen.choose("auto")
-    command = parser(named(words))
+    command = parser(find_subcommand(words))
     if not words:
         command.print_help(sys.stderr)
         return BAD_INPUT
@@ -151,7 +151,7 @@ def _bad_input(error: Exception) -> list[str] | None:
     return [stderr.line(error)] if isinstance(error, InputError) else None
 
 
-def named(words: Sequence[str]) -> list[str]:
+def find_subcommand(words: Sequence[str]) -> list[str]:
     """Return the subcommand that the words name, if it is one: the first word that is neither an option nor the value of one."""
     rest = iter(words)
     for word in rest:

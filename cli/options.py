@@ -10,7 +10,7 @@ from cli.output import stderr
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options
 from policies.verdict import MODES, Mode
-from sources.sources import MIG_STRATEGIES, QUEUES, Sources, load, of_a_cluster
+from sources.sources import MIG_STRATEGIES, QUEUES, Sources, load_sources, of_a_cluster
 
 DEFAULT_PLATFORM = "karpenter-aws"
 
@@ -119,7 +119,7 @@ def snapshot_from(args: argparse.Namespace, given: Sequence[object] = (), *, all
 
     Raises SourcesError with every InputError; the command then exits with 2.
     """
-    loaded = load(sources_from(args), given, all_nodes=all_nodes)
+    loaded = load_sources(sources_from(args), given, all_nodes=all_nodes)
     for line in loaded.warnings:
         stderr.say(line)
     return loaded.snapshot

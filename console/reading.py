@@ -52,7 +52,7 @@ class _ReadingOptions:
     prices: Prices
 
 
-async def read(args: argparse.Namespace, sources: Sources, access: Access | None = None) -> Reading:
+async def open_source(args: argparse.Namespace, sources: Sources, access: Access | None = None) -> Reading:
     """Return what the options name. ``access``: address and credentials of the cluster, where the options do not name them.
 
     Raises AccessError, InputError and SourcesError.

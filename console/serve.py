@@ -30,7 +30,7 @@ from console.access.rights import Rights
 from console.access.sessions import Sessions
 from console.access.sign_in import SignIn
 from console.certificate import Certificate
-from console.reading import Reading, read
+from console.reading import Reading, open_source
 from console.screens import SCREENS
 from console.server.app import application
 from console.server.forms import MOST_FORM
@@ -82,7 +82,7 @@ async def _serve(args: argparse.Namespace, sources: Sources, access: Access | No
         make_room(LIMITS.connections)
     listener = listen("--listen", chosen.host, chosen.port)
     certificate = Certificate(_certificates(chosen)) if chosen.tls else None
-    reading = await read(args, sources, access)
+    reading = await open_source(args, sources, access)
     door = _with_sessions(chosen, reading, listener) if chosen.signs_in else _of_this_machine(reading, listener, chosen)
     server = Server(door.app, certificate.context if certificate else None, LIMITS, lambda _: None, form=MOST_FORM)
     await server.start(listener)

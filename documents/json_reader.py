@@ -34,7 +34,7 @@ def begins(text: str) -> bool:
     return bool(_BEGINS.match(text))
 
 
-def value(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return the one value of a JSON text. Raises Unreadable and Twice."""
     try:
         found = orjson.loads(text)

@@ -12,7 +12,7 @@ from typing import Any
 from yaml import events as on
 
 from policies.document import Document, InputError
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.verdict import Path
 
 Placeholders = list[tuple[Path, int | None, str]]
@@ -48,7 +48,7 @@ def unfilled(document: Document, found: Placeholders) -> tuple[InputError, ...]:
 
 def _message(placeholder: str, more: int) -> str:
     others = f" and {more} more" if more else ""
-    return f"found the placeholder {cut(placeholder, 40)}{others}; {_HINT}"
+    return f"found the placeholder {cut_text(placeholder, 40)}{others}; {_HINT}"
 
 
 def on_line(lines: list[str]) -> str | None:

@@ -75,7 +75,7 @@ _EMPTY: Read = (None, [], [])
 
 def _json(text: str) -> Read:
     try:
-        value = json_reader.value(text)
+        value = json_reader.parse_json(text)
     except json_reader.DuplicateKey:  # the YAML reader finds it again, with its place
         return next(iter(_yaml(text)))
     except json_reader.NotJson as error:

@@ -28,7 +28,7 @@ _TYPES |= {"bool": lambda text: _WORDS[text], "null": lambda text: None}
 TAG = "tag:yaml.org,2002:"
 
 
-def plain(text: str) -> Any:
+def plain_scalar(text: str) -> Any:
     """Return the value of a plain scalar, as kubectl resolves it. Raises ValueError for NaN and infinity."""
     if text in _WORDS:
         return _WORDS[text]
@@ -67,10 +67,10 @@ def tagged(tag: str, text: str) -> Any:
     YAML has."""
     name = tag.removeprefix(TAG)
     if name not in _TYPES or (name == "bool" and not isinstance(_WORDS.get(text), bool)):
-        raise ValueError(f"the tag {shown(tag)} means nothing here; remove it")
+        raise ValueError(f"the tag {show_tag(tag)} means nothing here; remove it")
     return _TYPES[name](text)
 
 
-def shown(tag: str) -> str:
+def show_tag(tag: str) -> str:
     """Return a tag as people write it: ``!!timestamp``."""
     return "!!" + tag.removeprefix(TAG) if tag.startswith(TAG) else tag

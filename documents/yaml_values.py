@@ -98,7 +98,7 @@ class ValueBuilder:
         if len(self._path) > DEEPEST:
             raise Stop(TOO_DEEP, self._line(event))
         if event.tag not in (None, "!", yaml_scalars.TAG + tag):
-            self._problem(event, f"the tag {yaml_scalars.shown(event.tag)} means nothing here; remove it")
+            self._problem(event, f"the tag {yaml_scalars.show_tag(event.tag)} means nothing here; remove it")
 
     def _key(self, event: Any) -> str:
         if type(event) is not on.ScalarEvent:
@@ -118,7 +118,7 @@ class ValueBuilder:
         if quoted:
             return text
         try:
-            return yaml_scalars.plain(text) if plain else yaml_scalars.tagged(event.tag, text)
+            return yaml_scalars.plain_scalar(text) if plain else yaml_scalars.tagged(event.tag, text)
         except ValueError as error:
             self._problem(event, str(error))
             return None

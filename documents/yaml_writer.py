@@ -22,16 +22,16 @@ _WIDE = 2**30
 """A line width at which PyYAML folds no line."""
 
 
-def lines(value: Any) -> list[str]:
+def yaml_lines(value: Any) -> list[str]:
     """Return the whole value as lines, without line ends."""
     out: list[str] = []
     emit(" ", value, " ", out)
     return [line[1:] for line in out]
 
 
-def text(value: Any) -> str:
+def write_yaml(value: Any) -> str:
     """Return the whole value as YAML text that ends in a line end."""
-    return "\n".join(lines(value)) + "\n"
+    return "\n".join(yaml_lines(value)) + "\n"
 
 
 def emit(head: str, value: Any, pad: str, out: list[str]) -> None:

@@ -92,7 +92,7 @@ def _true(facts: Facts, about: ReviewedPod, enforced: tuple[Compiled, ...]) -> V
         before = Pod(raw)
         return _one(facts, plan.subject(about.request, facts, before)._replace(possible=about.possible, certain=about.certain), enforced)[0]
 
-    return standing.standing(about.pod.raw, facts.snapshot.whole, write)
+    return standing.find_valid_entries(about.pod.raw, facts.snapshot.whole, write)
 
 
 def arrived(request: Request, facts: Facts) -> Raw:
@@ -134,7 +134,7 @@ def _one(
         # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
         made = plan.make(facts, about, policies)
         return (), tuple(violation for check in ON_UPDATE.values() for violation in check(about.request, made)), ()
-    found = judge(facts, about, policies)
+    found = evaluate_policies(facts, about, policies)
     remarks = found.remarks if about.request.phase == "mutate" else ()
     if found.violations:  # nothing is edited then
         return (), found.violations, tuple(remark for remark in remarks if remark.code not in OF_EDITS)
@@ -152,7 +152,7 @@ class PolicySetResult(NamedTuple):
     remarks: tuple[Remark, ...]
 
 
-def judge(facts: Facts, about: ReviewedPod, policies: tuple[Compiled, ...]) -> PolicySetResult:
+def evaluate_policies(facts: Facts, about: ReviewedPod, policies: tuple[Compiled, ...]) -> PolicySetResult:
     """Make the plan, and let every rule write and judge by it."""
     request, made = about.request, plan.make(facts, about, policies)
     edits: list[Edit] = []

@@ -112,19 +112,19 @@ class Violation:
 
     def fact_at(self, place: Place) -> str:
         """Return the fact, with paths as ``place`` writes them."""
-        return messages.text(self.code, self.found, place)
+        return messages.fill_phrase(self.code, self.found, place)
 
     def fix_at(self, place: Place) -> str:
         """Return the fix, in the shorter form if the table has one and the paths of the pod make the other
         too long."""
         shorter = messages.shorter(self.code, self.advice)
-        if shorter is not None and len(f"{self.code}: {self.fact}; {messages.text(self.code, self.advice, dotted)}.") > FIRST_READ:
-            return messages.text(self.code, shorter, place)
-        return messages.text(self.code, self.advice, place)
+        if shorter is not None and len(f"{self.code}: {self.fact}; {messages.fill_phrase(self.code, self.advice, dotted)}.") > FIRST_READ:
+            return messages.fill_phrase(self.code, shorter, place)
+        return messages.fill_phrase(self.code, self.advice, place)
 
     def detail_at(self, place: Place) -> str:
         """Return the further details, with paths as ``place`` writes them."""
-        return " ".join(messages.text(self.code, one, place) for one in self.more)
+        return " ".join(messages.fill_phrase(self.code, one, place) for one in self.more)
 
     def text_at(self, place: Place) -> str:
         """Return the whole sentence: code, fact and fix first; the policies and the details after."""
@@ -157,7 +157,7 @@ class Remark:
 
     def text_at(self, place: Place) -> str:
         """The sentence without its code, with paths as ``place`` writes them."""
-        return messages.text(self.code, self.found, place)
+        return messages.fill_phrase(self.code, self.found, place)
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"

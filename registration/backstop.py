@@ -17,7 +17,7 @@ from typing import Any
 from catalog import Catalog
 from registration.configurations import API_VERSION, NAMESPACE_NAME
 from registration.entries import ALWAYS
-from registration.match_conditions import NOT_A_MIRROR, TOLERATIONS_CHANGED, among, prefixes, text
+from registration.match_conditions import NOT_A_MIRROR, TOLERATIONS_CHANGED, among, prefixes, quote_cel
 
 Manifest = dict[str, Any]
 NAME = "berth-backstop"
@@ -142,5 +142,5 @@ def _names(catalog: Catalog, kinds: Collection[str]) -> str:
     resources = [known for known in catalog.resources if known.kind in kinds]
     tests = [among("name", [known.name for known in resources if known.name is not None])]
     for pattern in (known.pattern.pattern for known in resources if known.name is None):
-        tests += [f"name.startsWith({text(start)}) && name.matches({text(pattern)})" for start in prefixes(pattern)]
+        tests += [f"name.startsWith({quote_cel(start)}) && name.matches({quote_cel(pattern)})" for start in prefixes(pattern)]
     return " ||\n  ".join(tests)

@@ -172,7 +172,7 @@ def _new_pods(catalog: Catalog, phase: Phase, chosen: InstallChoices) -> list[We
     Both phases have the same conditions, so /validate is called for the same pods as /mutate.
     """
     rules = [_rule(["CREATE"], "", ["v1"], ["pods"])]
-    asks = match_conditions.judged(catalog, with_claims=chosen.claims == "Fail")
+    asks = match_conditions.is_evaluated(catalog, with_claims=chosen.claims == "Fail")
     named = {"not-a-mirror-pod": match_conditions.NOT_A_MIRROR, "asks-for-an-accelerator": asks}
     pods = WebhookEntry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail")
     if chosen.claims != "Ignore":
@@ -197,7 +197,7 @@ def _made_claims(catalog: Catalog, phase: Phase, failure_policy: FailurePolicy) 
 
 def _updates(catalog: Catalog, chosen: InstallChoices) -> WebhookEntry:
     """Return the entry for updates of pods."""
-    judged = match_conditions.judged(catalog, with_claims=chosen.with_claims)
+    judged = match_conditions.is_evaluated(catalog, with_claims=chosen.with_claims)
     changed = match_conditions.in_turn(
         match_conditions.updated(catalog),
         match_conditions.NOT_A_MIRROR,

@@ -63,11 +63,11 @@ def in_turn(*tests: str) -> str:
     return " &&\n".join(f"({test})" for test in tests)
 
 
-def asks(catalog: Catalog, pod: str = "object") -> str:
+def names_accelerator(catalog: Catalog, pod: str = "object") -> str:
     """Return the test that the pod or template ``pod`` (a CEL expression) names an accelerator or a
     misspelling of one, or is too large to be walked.
 
-    It holds wherever ``policies.pods.view.asks`` does. The API server writes every zero amount as ``"0"``. A misspelt
+    It holds wherever ``policies.pods.view.is_requested`` does. The API server writes every zero amount as ``"0"``. A misspelt
     name counts at any amount. Raises PatternError.
     """
     test = " ||\n".join([*_misspelt(catalog), f"(\n{indent(_known(catalog), '  ')}\n) && amounts[name] != '0'"])
@@ -98,8 +98,8 @@ def _known(catalog: Catalog) -> str:
     tests = [among("name", names)] if names else []
     shortest = [start for start in begun if not any(start.startswith(other) and start != other for other in begun)]
     for letter in dict.fromkeys(start[0] for start in shortest):
-        begins = " ||\n  ".join(f"name.startsWith({text(start)})" for start in shortest if start[0] == letter)
-        tests.append(f"name.charAt(0) == {text(letter)} && (\n  {begins}\n)")
+        begins = " ||\n  ".join(f"name.startsWith({quote_cel(start)})" for start in shortest if start[0] == letter)
+        tests.append(f"name.charAt(0) == {quote_cel(letter)} && (\n  {begins}\n)")
     return " ||\n".join(tests) or "false"
 
 
@@ -146,9 +146,9 @@ def claims(pod: str = "object") -> str:
     return f"{pod}.?spec.?resourceClaims[?0].hasValue()"
 
 
-def judged(catalog: Catalog, pod: str = "object", *, with_claims: bool = True) -> str:
+def is_evaluated(catalog: Catalog, pod: str = "object", *, with_claims: bool = True) -> str:
     """Return the test that the engine checks the pod: because of a fraction, a claim (``with_claims``) or a resource name."""
-    return " ||\n".join([*([claims(pod)] if with_claims else []), fractions(pod), asks(catalog, pod)])
+    return " ||\n".join([*([claims(pod)] if with_claims else []), fractions(pod), names_accelerator(catalog, pod)])
 
 
 def made_claims(catalog: Catalog) -> str:
@@ -156,7 +156,7 @@ def made_claims(catalog: Catalog) -> str:
 
     That is any class but those that are named like other drivers.
     """
-    others = indent(_list([text(driver) for driver in sorted(catalog.other_drivers)]), " " * 8).lstrip()
+    others = indent(_list([quote_cel(driver) for driver in sorted(catalog.other_drivers)]), " " * 8).lstrip()
     return f"""\
 (oldObject == null || object.?spec.orValue(null) != oldObject.?spec.orValue(null)) &&
 [?object.?spec.?devices.?requests, ?object.?spec.?spec.?devices.?requests].exists(requests, requests != null &&
@@ -174,7 +174,7 @@ def updated(catalog: Catalog) -> str:
     ``protections``, what keeps a pod in its queue, a part of a GPU, amounts."""
     tests = [TOLERATIONS_CHANGED, OWNED_ANEW]
     for where, of_queues in (("annotations", (*KEPT_ANNOTATIONS, *FRACTIONS, FRACTION_DEVICES)), ("labels", KEPT_LABELS)):
-        if keys := [text(key) for key in (*(p.key for p in catalog.protections if p.where == where), *of_queues)]:
+        if keys := [quote_cel(key) for key in (*(p.key for p in catalog.protections if p.where == where), *of_queues)]:
             tests.append(_any_changed(where, keys))
     ends = f"{_ENDS} && annotations[key] != oldObject.?metadata.?annotations[?key].orValue(null)"
     tests.append(f"""\
@@ -207,8 +207,8 @@ def changed(workloads: Iterable[Workload]) -> str:
 
 def moved() -> str:
     """Return the test that what tells the owner or the queue of a workload changed."""
-    keys = {where: [text(system.key) for system in SYSTEMS if system.where == where] for where in ("labels", "annotations")}
-    keys["annotations"] += [text(str(KAI_SKIPS[2]))]
+    keys = {where: [quote_cel(system.key) for system in SYSTEMS if system.where == where] for where in ("labels", "annotations")}
+    keys["annotations"] += [quote_cel(str(KAI_SKIPS[2]))]
     return " ||\n".join([OWNED_ANEW, *(_any_changed(where, listed) for where, listed in keys.items())])
 
 
@@ -218,13 +218,13 @@ def asked_in(catalog: Catalog, workloads: Iterable[Workload], *, with_claims: bo
     found = ", ".join("?object" + "".join(f".?{step}" for step in path.split(".")) for path in paths)
     return f"""\
 [{found}].exists(template, template != null && (
-{indent(judged(catalog, "template", with_claims=with_claims), "  ")}
+{indent(is_evaluated(catalog, "template", with_claims=with_claims), "  ")}
 ))"""
 
 
 def among(name: str, names: Iterable[str]) -> str:
     """Return the test that ``name`` is one of the names."""
-    return f"{name} in {_list([text(one) for one in names])}"
+    return f"{name} in {_list([quote_cel(one) for one in names])}"
 
 
 def _list(items: Sequence[str]) -> str:
@@ -242,7 +242,7 @@ def _list(items: Sequence[str]) -> str:
     return "[\n" + indent("\n".join(lines), "  ") + "\n]"
 
 
-def text(value: str) -> str:
+def quote_cel(value: str) -> str:
     """Return a CEL string: raw (``r'...'``) if backslashes would double, quoted with escapes where it must be."""
     if value.isprintable() and "'" not in value:
         return f"r'{value}'" if "\\" in value else f"'{value}'"

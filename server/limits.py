@@ -114,7 +114,7 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def read(given: Mapping[str, str | None]) -> Limits:
+def read_limits(given: Mapping[str, str | None]) -> Limits:
     """Return the Limits for the given texts; None stands for the default.
 
     Raises ValueError with all wrong ones, one line each.

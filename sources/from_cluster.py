@@ -59,7 +59,7 @@ def default_kubeconfig(environ: Mapping[str, str]) -> str | None:
     return named or (None if MOUNTED.is_dir() and not home.is_file() else str(home))
 
 
-def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, options: Options) -> FromCluster:
+def read_namespace(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, options: Options) -> FromCluster:
     """Read one namespace of a cluster.
 
     ``kubeconfig`` None: the one that kubectl finds. ``namespace`` None: the context's. Raises InputError with

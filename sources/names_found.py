@@ -32,7 +32,7 @@ class ClusterNames:
     """The reasons why nodes or DeviceClasses could not be read, a sentence for each."""
 
 
-def read(kubeconfig: str | None, context: str | None, catalog: Catalog) -> ClusterNames:
+def read_names(kubeconfig: str | None, context: str | None, catalog: Catalog) -> ClusterNames:
     """Read the names of a cluster. ``kubeconfig`` None: with the service account of the pod that this runs
     in.
 

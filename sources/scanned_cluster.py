@@ -23,7 +23,7 @@ from policies.modes.advertised import published
 from sources.whole_cluster import surveyed, unread
 
 
-def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress) -> Cluster:
+def read_scanned(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress) -> Cluster:
     """Read all namespaces, or one.
 
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
@@ -37,7 +37,7 @@ def recorded(paths: Sequence[str], namespace: str | None, catalog: Catalog) -> C
 
     Raises InputError for the first file that can't be read, and where there is no pod, no node and no NodePool in any.
     """
-    return of_dump(values_of(paths), ", ".join(paths), namespace, catalog)
+    return scan_dump(values_of(paths), ", ".join(paths), namespace, catalog)
 
 
 def values_of(paths: Sequence[str]) -> list[Raw]:
@@ -45,7 +45,7 @@ def values_of(paths: Sequence[str]) -> list[Raw]:
     return [item.value for item in read_objects(paths) if isinstance(item.value, dict)]
 
 
-def of_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: Catalog) -> Cluster:
+def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: Catalog) -> Cluster:
     """Return the cluster that was dumped; what the dump must lack is named as not read.
 
     Raises InputError, about ``file``, where there is no pod, no node and no NodePool.

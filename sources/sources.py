@@ -108,7 +108,7 @@ class SourceLoader:
         return LoadedSources(update=update, warnings=tuple(f"warning: {one.place}: {one.message}" for one in warnings))
 
 
-def load(sources: Sources, given: Sequence[object] = (), *, all_nodes: bool = False) -> LoadedSources:
+def load_sources(sources: Sources, given: Sequence[object] = (), *, all_nodes: bool = False) -> LoadedSources:
     """Read the sources once: see ``SourceLoader.load``."""
     return SourceLoader(sources).load(given, all_nodes=all_nodes)
 

@@ -46,7 +46,7 @@ def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     return named
 
 
-def read(
+def read_surroundings(
     kubeconfig: str | None, context: str | None, namespace: str | None, target: tuple[str, str] | None, catalog: Catalog, progress: Progress
 ) -> Surroundings:
     """Read around TYPE/NAME, or, without a target, the places and policies for an object of a file. Raises InputError."""

@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from catalog import Catalog
-from catalog.parse.reader import shown
+from catalog.parse.reader import show_yaml
 from documents.files import read_catalog
 from policies.document import InputError
 from policies.pods.unlisted_accelerators import is_extended
@@ -27,7 +27,7 @@ def names(given: Sequence[str], catalog: Catalog) -> list[str]:
     InputError."""
     for name in given:
         if not is_extended(name):
-            message = f"{shown(name)} is not an extended resource; write DOMAIN/NAME as in pods, for example example.com/gpu"
+            message = f"{show_yaml(name)} is not an extended resource; write DOMAIN/NAME as in pods, for example example.com/gpu"
             raise InputError(file="--resource-name", message=message)
     return [name for name in given if catalog.resource(name) is None]
 
@@ -36,7 +36,7 @@ def namespaces(given: Sequence[str]) -> tuple[str, ...]:
     """Return the checked values of ``--exclude-namespace``. Raises InputError."""
     for name in given:
         if not _LABEL.fullmatch(name):
-            message = f"{shown(name)} is not a valid name of a namespace; see kubectl get namespaces"
+            message = f"{show_yaml(name)} is not a valid name of a namespace; see kubectl get namespaces"
             raise InputError(file="--exclude-namespace", message=message)
     return tuple(given)
 

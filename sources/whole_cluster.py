@@ -52,7 +52,7 @@ class WholeCluster:
         return {**self.policies, **{key_of(one["kind"], one): one for one in self.facts}}
 
 
-def read(
+def read_whole(
     kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress, instead: str = ""
 ) -> WholeCluster:
     """Read all namespaces, or one. ``instead``: what else to do where pods may not be read.
@@ -77,7 +77,7 @@ def surveyed(
     kubeconfig: str | None, context: str | None, namespace: str | None, kinds: Sequence[Watched], progress: Progress, instead: str = ""
 ) -> Survey:
     """Read these kinds, of which Pod is one, in all namespaces or in one. ``instead``: what else to do where pods may not be read.
-    Raises InputError as ``read`` does."""
+    Raises InputError as ``read_whole`` does."""
     found = lists(kubeconfig, context, namespace, kinds, progress)
     if "Pod" in found.unread:
         advice = f'ask for the role "view" in {namespace}' if namespace else "set a namespace that you can read: --namespace NS"

@@ -15,7 +15,7 @@ from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
 from policies.state.objects import Change, Key
 from policies.values.untyped import map_at
-from sources.scanned_cluster import of_dump, of_objects, values_of
+from sources.scanned_cluster import of_objects, scan_dump, values_of
 from sources.sources import DEFAULT_POLICIES, SourcesError
 
 
@@ -30,12 +30,12 @@ def world(builder: WorldBuilder, policies: Sequence[str], facts: Sequence[str], 
 
 def of_values(builder: WorldBuilder, ours: Sequence[Raw], values: Sequence[Raw], file: str, catalog: Catalog, at: datetime) -> World:
     """Return the world of these policies and of a dump with these objects. Raises InputError where it has no pod and no node."""
-    cluster = of_dump(values, file, None, catalog) if values else of_objects((), None, catalog)
+    cluster = scan_dump(values, file, None, catalog) if values else of_objects((), None, catalog)
     dumped = {key: value for value in values if (key := _key(value)) is not None}
     objects: dict[Key, Change] = {key: value for key, value in dumped.items() if key[0] in KINDS}
     objects |= {key_of(str(value["kind"]), value): value for value in ours}
     unread = cluster.unread if values else {"Node": "no cluster data was given: use berth console --facts dump.yaml"}
-    events, reports = happenings.of_dump(dumped.values())
+    events, reports = happenings.read_events(dumped.values())
     return builder.build(objects, cluster, at, unread=unread, dumped=dumped, happenings=events, reports=reports)
 
 

@@ -81,7 +81,7 @@ def tally(phase: str, operation: str, verdict: Verdict) -> OutcomeTally:
         unmatched=admitted and not verdict.matched,
         uncounted=verdict.uncounted,
         codes=tuple(sorted({remark.code for remark in verdict.remarks})),
-        outcomes=tuple(sorted(outcomes(verdict))),
+        outcomes=tuple(sorted(outcome_words(verdict))),
         holding=verdict.holding,
     )
 
@@ -91,7 +91,7 @@ def of_claim(verdict: Verdict) -> OutcomeTally:
     return tally("validate", "UPDATE", verdict)
 
 
-def outcomes(verdict: Verdict) -> set[OutcomeLabels]:
+def outcome_words(verdict: Verdict) -> set[OutcomeLabels]:
     """Return the outcomes of a verdict, each once, however many edits or sentences it took."""
     found = {_outcome(policy, edit.rule, "Enforce", "edited") for edit in verdict.edits for policy in edit.policies or (NO_POLICY,)}
     for violation in verdict.violations:

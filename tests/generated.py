@@ -76,7 +76,7 @@ def from_source() -> Files:
     return {
         **{f"{folder}/{name}": text for folder in ("deploy/crds", "deploy/chart/files/crds") for name, text in definitions.items()},
         "docs/reference.md": reference_markdown(),
-        "docs/berth.1": manual.page(commands(), _released()),
+        "docs/berth.1": manual.manual_page(commands(), _released()),
         "docs/architecture.svg": architecture.picture(),
         "docs/performance.md": performance.page(),
         **{f"deploy/chart/files/library/{file.name}": file.read_text() for file in sorted(LIBRARY.glob("*.yaml"))},
@@ -129,7 +129,7 @@ def _rights() -> str:
 
 
 def _backstop() -> str:
-    return backstop.HEAD + "---\n".join(yaml_writer.text(manifest) for manifest in backstop.manifests(read_catalog([])))
+    return backstop.HEAD + "---\n".join(yaml_writer.write_yaml(manifest) for manifest in backstop.manifests(read_catalog([])))
 
 
 def _webhooks(chosen: InstallChoices) -> str:

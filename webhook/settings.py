@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from certs.rotation import Lives
 from policies.values import duration
-from server.limits import BOUNDS, Limits, read
+from server.limits import BOUNDS, Limits, read_limits
 from sources.sources import ClusterSource, Sources
 from webhook.reload.shared_certificate import CertificateSecret
 
@@ -195,7 +195,7 @@ def _object(option: str, text: str, example: str) -> tuple[str, str]:
 
 def _limits(args: argparse.Namespace) -> Limits:
     try:
-        return read({name: getattr(args, name, None) for name in BOUNDS})
+        return read_limits({name: getattr(args, name, None) for name in BOUNDS})
     except ValueError as error:
         raise SettingsError(str(error)) from None
 

@@ -9,7 +9,7 @@ from typing import Any
 from analysis import admission_preview
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.patch_applier import apply_patch
-from analysis.admission.queue import labelled, of_workload, with_ignored
+from analysis.admission.queue import label_pods, of_workload, with_ignored
 from analysis.admission.template_edits import project
 from analysis.admission_preview import Judgement
 from policies.claims import judging
@@ -19,7 +19,7 @@ from policies.pods.permissions import FRACTIONS
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import AuditOutcome, Edit, Path, Verdict
 from policies.workloads import parts
-from policies.workloads.held import HeldAccelerator, held
+from policies.workloads.held import HeldAccelerator, find_held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class ManifestResult:
     held: tuple[HeldAccelerator, ...] = ()
     """Every accelerator that the object names anywhere."""
     unjudged: tuple[HeldAccelerator, ...] = ()
-    """Those of ``held`` that none of the judged pods requests."""
+    """Those of ``find_held`` that none of the judged pods requests."""
     queue: Verdict | None = None
     """The verdict on the queue of a workload; None if policies say nothing of it."""
     after: Any = None
@@ -79,16 +79,16 @@ class ManifestResult:
         return () if self.claim is None or self.claim.violations else self.claim.edits
 
 
-def judge(manifest: Manifest, snapshot: Snapshot) -> ManifestResult:
+def admit_manifest(manifest: Manifest, snapshot: Snapshot) -> ManifestResult:
     """Judge every pod of ``manifest``. If one pod is denied, ``after`` is the unchanged object."""
     facts = snapshot.facts_for(manifest.namespace)
     queue = of_workload(manifest, snapshot)
-    pods = tuple(judge_pod(subject, facts) for subject in labelled(manifest, queue, snapshot))
+    pods = tuple(judge_pod(subject, facts) for subject in label_pods(manifest, queue, snapshot))
     queue = with_ignored(manifest, queue, snapshot) if any(pod.judged for pod in pods) else queue
     denied = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()
-    found = () if manifest.fact else held(manifest.value, snapshot)
-    claim = None if manifest.claim is None else judging.judge(manifest.claim, facts)
+    found = () if manifest.fact else find_held(manifest.value, snapshot)
+    claim = None if manifest.claim is None else judging.evaluate_claim(manifest.claim, facts)
     return ManifestResult(
         manifest=manifest,
         pods=pods,
@@ -117,7 +117,7 @@ def _with(value: Any, edits: Sequence[Edit]) -> Any:
 
 def judge_pod(subject: ManifestPod, facts: Facts) -> PodResult:
     """Run both phases for one pod."""
-    both = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
+    both = admission_preview.preview_admission(subject.review.request("mutate"), facts, apply_patch)
     return PodResult(subject=subject, mutate=both.mutate, violations=both.violations, remarks=both.remarks, judged=both.judged)
 
 
@@ -148,7 +148,7 @@ def _edited(value: Any, pods: tuple[PodResult, ...]) -> Any:
             value = _put(value, pod.subject.template, project(value_at(value, pod.subject.template), pod.edits))
         elif pod.edits:
             before = pod.subject.written
-            value = parts.written(value, before, project(before, pod.edits), pod.subject.parts)
+            value = parts.write_parts(value, before, project(before, pod.edits), pod.subject.parts)
     return value
 
 

@@ -105,7 +105,7 @@ def _is_fact(api_version: str, kind: object) -> bool:
     return isinstance(kind, str) and _FACTS.get(kind) == group and api_version not in _UNREAD_VERSIONS
 
 
-def read(document: Document, catalog: Catalog, namespace: str, *, as_served: bool = False, around: Around = ALONE) -> Manifest:
+def read_manifest(document: Document, catalog: Catalog, namespace: str, *, as_served: bool = False, around: Around = ALONE) -> Manifest:
     """Return the object of ``document`` (one item, if it was a List). Raises InputError. ``namespace``: for
     objects that name none. ``as_served``: a review of anything but a pod is an error, as for the server;
     otherwise the templates of the object under review are judged. ``around``: the other objects of the

@@ -35,9 +35,9 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
         dry_run=True,
     )
     try:
-        given = workload_review.labelled(WorkloadReview(asked=asked, old=None), snapshot)
+        given = workload_review.label_workload(WorkloadReview(asked=asked, old=None), snapshot)
         after = replace(asked, workload=apply_patch(value, given.patch)) if given.patch else asked
-        judged = workload_review.judged(WorkloadReview(asked=after, old=None), snapshot)
+        judged = workload_review.evaluate_workload(WorkloadReview(asked=after, old=None), snapshot)
     except Unreadable:
         return None
     if not (given.judged or judged.judged):
@@ -56,7 +56,7 @@ def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) 
     return replace(found, remarks=(*found.remarks, *ignored))
 
 
-def labelled(manifest: Manifest, queue: Verdict | None, snapshot: Snapshot) -> tuple[ManifestPod, ...]:
+def label_pods(manifest: Manifest, queue: Verdict | None, snapshot: Snapshot) -> tuple[ManifestPod, ...]:
     """Return the pods of an object as queue systems leave them: a workload's once it has the label that ``queue`` gives it.
 
     What came in a review is judged as it came.

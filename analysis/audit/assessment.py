@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 
-from analysis.audit.judged import judge
+from analysis.audit.judged import audit_pod
 from analysis.audit.ledger import AuditedPod
-from analysis.audit.outcomes import AuditResult, outcomes
+from analysis.audit.outcomes import AuditResult, audit_results
 from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.waiting import Waits, reason
 from analysis.audit.workload_report import ReportedWorkload
@@ -77,10 +77,10 @@ class Assessment:
 
     def _judged(self, pod: StoredPod) -> _Result | None:
         facts = self._snapshot.facts_for(pod.namespace)
-        judged = judge(pod, facts)
+        judged = audit_pod(pod, facts)
         if judged is None:
             return None
         if pod.template:  # its pods get what they lack when they are created
             judged = judged._replace(missing=())
         waits = None if pod.node or pod.template else reason(pod.request(), facts)
-        return tuple(outcomes(judged)), judged.matched, judged.gpus.least, judged.devices, waits
+        return tuple(audit_results(judged)), judged.matched, judged.gpus.least, judged.devices, waits

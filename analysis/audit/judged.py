@@ -45,7 +45,7 @@ class AuditedDecision(NamedTuple):
     """The patch that policies in Enforce gave it, or would have given."""
 
 
-def judge(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
+def audit_pod(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
     """Return what the policies of the pod's namespace say of it; None if it asks for no accelerator, or is
     nothing that the API server would store.
 
@@ -61,7 +61,7 @@ def judge(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
         first = replace(request, pod=as_it_came(pod, request, facts)) if recorded else request
         came = evaluate(first, facts) if recorded else now
         where = evaluate(pod.on_its_node(request), facts) if pod.node and not now.violations else now
-        held = devices.read(Pod(extract(request.pod, facts.reads)), facts, final=True)
+        held = devices.read_devices(Pod(extract(request.pod, facts.reads)), facts, final=True)
     except PodError:
         return None
     return AuditedDecision(

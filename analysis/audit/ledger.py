@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from analysis.audit.outcomes import FINDINGS, AuditResult
 from analysis.audit.stored_pod import StoredPod
 from analysis.audit.waiting import Waits
-from analysis.audit.workload_report import ReportedWorkload, grouped, report
+from analysis.audit.workload_report import ReportedWorkload, group_by_outcome, report
 from policies.objects.crd import COUNTS
 
 PodKey = tuple[str, str]
@@ -94,7 +94,7 @@ class Ledger:
         it would make."""
         known = [self.pods[key] for key in sorted(self._of_workload.get(workload, ()))]
         pods = [one for one in known if not one.stored.template] or known
-        found = grouped((one.stored, outcome, one.gpus, one.usd) for one in pods for outcome in one.outcomes)
+        found = group_by_outcome((one.stored, outcome, one.gpus, one.usd) for one in pods for outcome in one.outcomes)
         return report(workload, found, sum(map(_passed, pods)), api_version) if found else None
 
     def workloads(self) -> Iterable[ReportedWorkload]:

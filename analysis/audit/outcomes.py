@@ -49,7 +49,7 @@ class AuditResult(NamedTuple):
     besides, but for ``berth.dev/applied``; "" if there is none."""
 
 
-def outcomes(judged: AuditedDecision) -> Iterator[AuditResult]:
+def audit_results(judged: AuditedDecision) -> Iterator[AuditResult]:
     """Yield every outcome but "nothing"."""
     enforced = apply_patch(judged.came, judged.patch)
     for would in judged.would:

@@ -72,7 +72,7 @@ def _family(result: StoredResult) -> Family:
     return (result.finding,) if enforced else result.policies
 
 
-def lines(reports: Iterable[StoredReport]) -> list[ReportedLine]:
+def reported_lines(reports: Iterable[StoredReport]) -> list[ReportedLine]:
     """Return a line for each namespace with findings, and one for each policy that has some there."""
     found: dict[tuple[str, str], ReportedLine] = {}
     open_in = set()

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from policies.planning.plan import subject
 from policies.pods.projection import extract
 from policies.pods.view import DEFAULT_SCHEDULER, Pod
-from policies.reasons.no_place import nearest
+from policies.reasons.no_place import nearest_place
 from policies.request import Request
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.wants import wants
@@ -32,7 +32,7 @@ def reason(request: Request, facts: Facts) -> Waits:
         return "scheduler"
     if pod.claims:
         return "claims"
-    found = nearest(subject(request, facts, pod), facts.snapshot)
+    found = nearest_place(subject(request, facts, pod), facts.snapshot)
     if found is None:
         return "unknown"
     return _word(found[0]) if found else "capacity"

@@ -187,7 +187,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
 
 
-def grouped(outcomes: Iterable[tuple[StoredPod, AuditResult, int, float | None]]) -> dict[AuditResult, Affected]:
+def group_by_outcome(outcomes: Iterable[tuple[StoredPod, AuditResult, int, float | None]]) -> dict[AuditResult, Affected]:
     """Return the pods by outcome. Each with its devices, and what they cost an hour if that is known."""
     found: dict[AuditResult, Affected] = {}
     for pod, outcome, gpus, usd in outcomes:

@@ -34,10 +34,10 @@ from analysis.conditions.exclusions import Exclusions
 from analysis.conditions.platforms import inexpressible
 from analysis.conditions.reach import NamespaceIndex, Reach
 from analysis.conditions.sets import Graces, counts_of, offers_of
-from analysis.conditions.words import MOST_LINE, acting_instead, sentences, what, what_template, where
+from analysis.conditions.words import MOST_LINE, acting_instead, describe_match, sentences, what, what_template
 from catalog.nearest import hint
 from policies.label_selector import LabelSelector
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.planning.feasibility import everything
 from policies.policy import Allow, Require
@@ -156,7 +156,7 @@ class _Compared:
             only_true("AdvertisedTwice", "DevicePluginAndDRA", advertised_twice(self._snapshot, entry.namespace)),
         )
         picked = self._reach.of[compiled].bit_count()
-        return _finding(entry, accepted, *others, compiled=compiled, where=where(compiled, picked), what=what(compiled))
+        return _finding(entry, accepted, *others, compiled=compiled, where=describe_match(compiled, picked), what=what(compiled))
 
     def _limiting(self, compiled: Compiled) -> Sequence[Compiled]:
         """Return the policies that may clip this one: those in its scope or a wider one that require or
@@ -231,12 +231,12 @@ def _accepted(entry: ObjectEntry, entries: Mapping[Key, ObjectEntry]) -> Conditi
 
 def _idle(entry: ObjectEntry) -> str:
     """Return the text of the column ``what`` for an object that does nothing."""
-    return cut(f"nothing: {entry.understood.errors[0]}", MOST_LINE) if entry.understood.errors else "nothing"
+    return cut_text(f"nothing: {entry.understood.errors[0]}", MOST_LINE) if entry.understood.errors else "nothing"
 
 
 def _lacking(path: str, name: str, entries: Mapping[Key, ObjectEntry]) -> str:
     found = entries.get((TEMPLATE, "", name))
     if found is None:
         known = {key[2] for key in entries if key[0] == TEMPLATE}
-        return f'{path}: there is no GPUNodeTemplate "{cut(name, 80)}"{hint(name, known)}'
-    return "" if found.acting is not None else f'{path}: the GPUNodeTemplate "{cut(name, 80)}" is invalid'
+        return f'{path}: there is no GPUNodeTemplate "{cut_text(name, 80)}"{hint(name, known)}'
+    return "" if found.acting is not None else f'{path}: the GPUNodeTemplate "{cut_text(name, 80)}" is invalid'

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from analysis.conditions.reach import Reach
-from analysis.conditions.words import MOST_NAMED, named
-from policies.objects.wording import field_at, phrase, text, value_at
+from analysis.conditions.words import MOST_NAMED, list_names
+from policies.objects.wording import describe_value, field_at, phrase, value_at
 from policies.offers.constraints import Compiled
 from policies.offers.table import Axis
 from policies.planning.merged_settings import FOREVER, grants
@@ -65,8 +65,8 @@ class Clips:
                     clipping.append(other)
             if clipping:
                 name = constraint.field.removesuffix(".capacity") if "longRuns" in constraint.field else constraint.field
-                by = named((f"{c.policy.id} ({_texts(c, constraint.axis)})" for c in clipping[:MOST_NAMED]), len(clipping))
-                value = text(constraint.field, value_at(compiled.policy, constraint.field))
+                by = list_names((f"{c.policy.id} ({_texts(c, constraint.axis)})" for c in clipping[:MOST_NAMED]), len(clipping))
+                value = describe_value(constraint.field, value_at(compiled.policy, constraint.field))
                 yield f"{name} {value} {'has no effect: it is outside the requirements of' if gone else 'is clipped by'} {by}"
 
     def _inside(self, other: Compiled, axis: Axis) -> int:
@@ -121,7 +121,7 @@ def _times(compiled: Compiled, others: Sequence[Compiled]) -> Iterator[str]:
             limit = tightest(limit for limit, _ in limits)
             if tightest(limit, seconds) != seconds:
                 by = _ids([c for value, c in limits if value == limit])
-                yield f"{path} {text(path, given)} {how.format(text(bound, limit), by)}"
+                yield f"{path} {describe_value(path, given)} {how.format(describe_value(bound, limit), by)}"
 
 
 def _tolerations(compiled: Compiled, others: Sequence[Compiled], allowing: Sequence[Compiled]) -> Iterator[str]:
@@ -160,4 +160,4 @@ def _slice(compiled: Compiled, others: Sequence[Compiled]) -> Iterator[str]:
 
 
 def _ids(policies: Sequence[Compiled]) -> str:
-    return named((c.policy.id for c in policies[:MOST_NAMED]), len(policies))
+    return list_names((c.policy.id for c in policies[:MOST_NAMED]), len(policies))

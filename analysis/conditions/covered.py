@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from analysis.conditions.reach import Reach
-from analysis.conditions.words import MOST_NAMED, named
-from policies.objects.wording import cut
+from analysis.conditions.words import MOST_NAMED, list_names
+from policies.objects.wording import cut_text
 from policies.offers.constraints import Compiled
 from policies.planning.mig_slice import fits
 from policies.policy import MigDefault
@@ -46,8 +46,8 @@ class CoveredQuotas:
         lacking = [(namespace, names - limited) for namespace, bit, limited in self._limited if here & bit and names - limited]
         if not lacking:
             return ()
-        places = named((namespace for namespace, _ in lacking[:MOST_NAMED]), len(lacking))
-        missing = cut(", ".join(sorted({name for _, some in lacking for name in some})), MOST_NAMES)
+        places = list_names((namespace for namespace, _ in lacking[:MOST_NAMED]), len(lacking))
+        missing = cut_text(", ".join(sorted({name for _, some in lacking for name in some})), MOST_NAMES)
         return (f"MIG slices bypass the ResourceQuota of namespace {places}: it limits {WHOLE} but not {missing}",)
 
     def _slices(self, mig: MigDefault) -> frozenset[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from analysis.conditions.reach import Reach
-from analysis.conditions.words import MOST_NAMED, named
+from analysis.conditions.words import MOST_NAMED, list_names
 from policies.offers.constraints import Compiled
 from policies.pods.annotations import is_long
 from policies.policy import LongRuns
@@ -151,6 +151,6 @@ def _compare(pairs: Iterable[tuple[_EqualDefaults, _EqualDefaults]], reach: Reac
 
 
 def _sentence(fields: str, one: _EqualDefaults, reach: Reach) -> str:
-    others = named((c.policy.id for c in one.against), one.count)
+    others = list_names((c.policy.id for c in one.against), one.count)
     example = reach.namespaces.first(one.shared)
     return f"{fields} differs from {others}, for example in namespace {example}: neither default applies to a pod that both match"

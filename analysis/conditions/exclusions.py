@@ -17,7 +17,7 @@ from operator import and_
 from analysis.conditions.differences import MOST_PAIRS, STEP
 from analysis.conditions.reach import Reach
 from analysis.conditions.sets import Demand, emptied_by, excluding
-from analysis.conditions.words import MOST_NAMED, named
+from analysis.conditions.words import MOST_NAMED, list_names
 from policies.label_selector import LabelSelector
 from policies.offers.constraints import Compiled
 
@@ -131,7 +131,7 @@ class Exclusions:
 
     def _say_pair(self, demand: Demand, against: Sequence[Demand], count: int, shared: int) -> None:
         mine = excluding(demand, against[0])[0]
-        others = named((f"{d.by.policy.id} ({excluding(demand, d)[1]})" for d in against), count)
+        others = list_names((f"{d.by.policy.id} ({excluding(demand, d)[1]})" for d in against), count)
         self._say(demand.by, f"no {self.thing} satisfies both this {mine} and the requirements of {others}", shared)
 
     def _groups(self, demands: Sequence[Demand], of: Compiled | None = None) -> None:
@@ -146,7 +146,7 @@ class Exclusions:
                 shared = self.reach.of[demand.by]
                 for d in others:
                     shared &= self.reach.of[d.by]
-                text = named((f"{d.by.policy.id} ({d.text})" for d in others), len(others))
+                text = list_names((f"{d.by.policy.id} ({d.text})" for d in others), len(others))
                 if shared and demand.by not in self.sentences:
                     self._say(demand.by, f"no {self.thing} satisfies this {demand.text} together with the requirements of {text}", shared)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from policies.objects.wording import condition, cut, place, summary
+from policies.objects.wording import condition, cut_text, describe_scope, summarize_object
 from policies.offers.constraints import Compiled
 from policies.policy import NodeTemplate
 from policies.state.objects import ObjectEntry
@@ -13,7 +13,7 @@ MOST_MESSAGE = 2_000
 """Characters of a condition's message: the API allows 32,768, but nobody reads them, and every watcher
 holds ten thousand objects."""
 MOST_LINE = 120
-"""Characters of ``what`` and ``where``, which stand side by side in columns of `kubectl get gpu`; the spec
+"""Characters of ``what`` and ``describe_match``, which stand side by side in columns of `kubectl get gpu`; the spec
 has the whole."""
 MOST_PLACE = 80
 """Characters of these that namespaces may take."""
@@ -34,13 +34,13 @@ def sentences(parts: Sequence[str], end: str = "", most: int = MOST_MESSAGE) -> 
         room -= len(part) + 2
         if room < 0 and shown:
             break
-        shown.append(cut(part, most - len(end) - _TAIL))
+        shown.append(cut_text(part, most - len(end) - _TAIL))
     rest = len(parts) - len(shown)
     text = "; ".join([*shown, *([f"and {rest} more"] if rest else [])])
     return f"{text}{'' if text.endswith(('?', '.')) else '.'} {end}" if text and end else text or end
 
 
-def named(names: Iterable[str], count: int) -> str:
+def list_names(names: Iterable[str], count: int) -> str:
     """Return ``a, b and c``, or with ``count`` above five ``a, b, c, d, e and 7 more``.
 
     ``names``: at least the first five.
@@ -64,19 +64,19 @@ def acting_instead(entry: ObjectEntry) -> str:
 
 def what(compiled: Compiled) -> str:
     """Return, for example, ``require families in [hopper], gpusPerPod max 8; default gracePeriod 30m``."""
-    return cut(summary(compiled.policy, MOST_LISTED) or "nothing", MOST_LINE)
+    return cut_text(summarize_object(compiled.policy, MOST_LISTED) or "nothing", MOST_LINE)
 
 
 def what_template(template: NodeTemplate) -> str:
     """Return, for example, ``gpus families in [ampere]; capacity [on-demand]; labels
     karpenter.sh/nodepool=gpu-a100; taints pool=a100:NoSchedule``."""
-    return cut(summary(template, MOST_LISTED), MOST_LINE)
+    return cut_text(summarize_object(template, MOST_LISTED), MOST_LINE)
 
 
-def where(compiled: Compiled, picked: int) -> str:
+def describe_match(compiled: Compiled, picked: int) -> str:
     """Return, for example, ``all namespaces; pods of Job that ask for at least 4 GPUs``.
 
     ``picked``: how many namespaces the selector selects now.
     """
-    there = place(compiled.policy, f"{picked} {'namespace' if picked == 1 else 'namespaces'}")
-    return cut("; ".join(filter(None, (cut(there, MOST_PLACE), condition(compiled.policy)))), MOST_LINE)
+    there = describe_scope(compiled.policy, f"{picked} {'namespace' if picked == 1 else 'namespaces'}")
+    return cut_text("; ".join(filter(None, (cut_text(there, MOST_PLACE), condition(compiled.policy)))), MOST_LINE)

@@ -16,7 +16,7 @@ from analysis.effective import effective_probe
 from analysis.effective.effective_defaults import default_rows
 from analysis.effective.effective_probe import PodKind, example, request_for
 from analysis.effective.effective_rows import EffectiveRow, Remarks, allow_rows, require_rows
-from policies.engine import judge
+from policies.engine import evaluate_policies
 from policies.messages import OF_EDITS
 from policies.objects.wording import condition
 from policies.offers.constraints import Compiled
@@ -112,7 +112,7 @@ def look(facts: Facts, kind: PodKind, policies: Sequence[Compiled]) -> Look:
     acting = tuple(c if c.mode == "Enforce" else replace(c, mode="Enforce") for c in policies)
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
     about = plan.subject(request, facts, Pod(extract(request.pod, facts.reads)))
-    found = judge(facts, about._replace(possible=acting, certain=frozenset(acting)), acting)
+    found = evaluate_policies(facts, about._replace(possible=acting, certain=frozenset(acting)), acting)
     remarks = Remarks([remark for remark in found.remarks if remark.code not in OF_EDITS])  # the rows tell what they do
     defaults = tuple(
         default_rows(found.plan, found.edits, remarks)
@@ -129,7 +129,9 @@ def _by_length(facts: Facts, kind: PodKind, enforced: tuple[Compiled, ...], base
     if kind.seconds is not None:
         return
     overs = sorted({runs.over for c in enforced for runs in _long_runs(c)})
-    titles = [f"runs of at most {duration.text(over)}" for over in overs] + [f"runs over {duration.text(over)}" for over in overs[-1:]]
+    titles = [f"runs of at most {duration.format_duration(over)}" for over in overs] + [
+        f"runs over {duration.format_duration(over)}" for over in overs[-1:]
+    ]
     for title, seconds in zip(titles, [*overs, *(over + 1 for over in overs[-1:])], strict=True):
         one = replace(kind, seconds=seconds)
         layer = _difference(title, (), one, look(facts, one, enforced), base)

@@ -12,14 +12,14 @@ from analysis.effective.effective_rows import (
     Remarks,
     capacities_left,
     constraint_row,
-    given,
+    given_values,
     models_left,
     on,
     rows,
-    shown,
+    show_row,
 )
 from policies.objects import wording
-from policies.planning.feasibility import listed
+from policies.planning.feasibility import list_bracketed
 from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
 from policies.pods.annotations import is_long
@@ -55,11 +55,11 @@ def default_rows(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterato
 
 
 def _row(field: str, value: Any, text: str, by: tuple[str, ...] = (), notes: Sequence[str] = ()) -> EffectiveRow:
-    return shown(_DEFAULT + field, value, text, by, notes)
+    return show_row(_DEFAULT + field, value, text, by, notes)
 
 
 def _settings(plan: Plan, field: str) -> _Settings:
-    return {who: wording.text(_DEFAULT + field, value) for who, value in given(plan, _DEFAULT + field)}
+    return {who: wording.describe_value(_DEFAULT + field, value) for who, value in given_values(plan, _DEFAULT + field)}
 
 
 def _others(how: str, settings: _Settings, acting: Sequence[str]) -> list[str]:
@@ -107,13 +107,13 @@ def _machine(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
         yield from _idle("machine", settings, list(map(str, taken)) or (beside if plan.slice is not None else ()))
     for constraint in chosen:
         here = [str(remark) for remark in taken if on(constraint.field)(remark)]
-        left = [f"remaining: {listed(models_left(plan, plan.inside), 8)}"] if here else []
+        left = [f"remaining: {list_bracketed(models_left(plan, plan.inside), 8)}"] if here else []
         overridden = _others("overrides", settings, constraint.by) if constraint is chosen[0] else ()
         yield constraint_row(plan, constraint, (*overridden, *here, *left))
 
 
 def _capacity(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
-    long = [who for who, runs in given(plan, "spec.default.longRuns") if is_long(plan.author.seconds, runs)]
+    long = [who for who, runs in given_values(plan, "spec.default.longRuns") if is_long(plan.author.seconds, runs)]
     by_length = [(c.policy.id, "longRuns.capacity" if c.policy.id in long else "capacity") for c in plan.policies]
     texts = {field: _settings(plan, field) for field in ("longRuns.capacity", "capacity")}
     settings = {who: texts[field][who] + ("" if field == "capacity" else " (longRuns)") for who, field in by_length if who in texts[field]}
@@ -149,12 +149,12 @@ def _grace(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[Effe
         return
     written = [edit for edit in edits if edit.rule == "checkpoint_grace" and edit.path[0] == "spec" and len(edit.path) == 2]
     if written and floor is not None and written[0].value == floor.value and written[0].policies == floor.policies != given.policies:
-        text = wording.text("spec.require.gracePeriod.min", floor.value)
+        text = wording.describe_value("spec.require.gracePeriod.min", floor.value)
         yield from _idle("gracePeriod", settings, [f"{text} is required by {' and '.join(floor.policies)}"])
         return
     notes = remarks.notes(lambda remark: remark.rule == "checkpoint_grace")
     seconds = written[0].value if written else plan.pod.grace or given.value
-    text = wording.text("spec.default.gracePeriod", seconds)
+    text = wording.describe_value("spec.default.gracePeriod", seconds)
     yield _row("gracePeriod", seconds, text, given.policies, (*_others("longer than", settings, given.policies), *notes))
 
 
@@ -180,7 +180,7 @@ def _protect(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[Ef
 
 
 def _protection(seconds: int) -> str:
-    return wording.text("spec.default.protectFor", "Always" if seconds >= FOREVER else seconds)
+    return wording.describe_value("spec.default.protectFor", "Always" if seconds >= FOREVER else seconds)
 
 
 def _taints(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:

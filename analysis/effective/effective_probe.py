@@ -45,10 +45,10 @@ class PodKind:
     def __str__(self) -> str:
         """Return a description: ``a Job's pod of 8 GPUs, labelled tier=batch, for 6h``."""
         whose = {None: "any pod", POD: "a bare pod"}.get(self.workload, f"a {self.workload}'s pod")
-        count = "" if self.gpus is None else f" of {wording.text('spec.match.gpus', Bounds(min=self.gpus, max=self.gpus))}"
+        count = "" if self.gpus is None else f" of {wording.describe_value('spec.match.gpus', Bounds(min=self.gpus, max=self.gpus))}"
         labels = ", ".join(f"{key}={value}" for key, value in self.labels or ())
         labelled = "" if self.labels is None else f", labelled {labels}" if labels else ", without labels"
-        return f"{whose}{count}{labelled}" + ("" if self.seconds is None else f", for {duration.text(self.seconds)}")
+        return f"{whose}{count}{labelled}" + ("" if self.seconds is None else f", for {duration.format_duration(self.seconds)}")
 
 
 def request_for(kind: PodKind, namespace: str, catalog: Catalog) -> Request:

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 from policies.objects import wording
 from policies.offers.constraints import Constraint, fields
 from policies.offers.table import CAPACITIES
-from policies.planning.feasibility import listed
+from policies.planning.feasibility import list_bracketed
 from policies.planning.plan import Plan
 from policies.pods.annotations import OPT_OUT, is_long
 from policies.policy import LongRuns
@@ -76,17 +76,17 @@ def on(*names: str) -> Callable[[Remark], bool]:
 
 def row(path: str, value: Any, by: tuple[str, ...], notes: Sequence[str] = ()) -> EffectiveRow:
     """Return the row of a field with the value that policies set."""
-    return shown(path, wording.form(path, value), wording.text(path, value), by, notes)
+    return show_row(path, wording.form(path, value), wording.describe_value(path, value), by, notes)
 
 
-def shown(path: str, value: Any, text: str, by: tuple[str, ...], notes: Sequence[str] = ()) -> EffectiveRow:
+def show_row(path: str, value: Any, text: str, by: tuple[str, ...], notes: Sequence[str] = ()) -> EffectiveRow:
     """Return the row of a field whose value is not as policies wrote it, such as the slice that was
     chosen."""
     section, _, field = path.removeprefix("spec.").partition(".")
     return EffectiveRow(section=cast(Section, section), field=field, value=value, text=text, by=by, notes=tuple(notes))
 
 
-def given(plan: Plan, path: str) -> list[tuple[str, Any]]:
+def given_values(plan: Plan, path: str) -> list[tuple[str, Any]]:
     """Return (policy id, value) of each policy that sets this field."""
     return [(c.policy.id, value) for c in plan.policies if (value := wording.value_at(c.policy, path)) is not None]
 
@@ -94,7 +94,7 @@ def given(plan: Plan, path: str) -> list[tuple[str, Any]]:
 def rows(plan: Plan, path: str, notes: Sequence[str] = ()) -> Iterator[EffectiveRow]:
     """Yield the rows of a field: the policies' values, merged as the definition says. Notes list the values
     that the merged one overrides."""
-    values = given(plan, path)
+    values = given_values(plan, path)
     match wording.field_at(path).merge if values else "each":
         case "each":
             yield from (_own(plan, path, who, value) for who, value in values)
@@ -102,13 +102,13 @@ def rows(plan: Plan, path: str, notes: Sequence[str] = ()) -> Iterator[Effective
             yield from _union(path, values)
         case "common":
             common = sorted(set[int].intersection(*(set(value) for _, value in values)))
-            wider = [f"tighter than {wording.text(path, value)} from {who}" for who, value in values if set(value) != set(common)]
-            text = wording.text(path, common) if common else "nothing: the policies conflict"
-            yield shown(path, common, text, tuple(who for who, _ in values), wider)
+            wider = [f"tighter than {wording.describe_value(path, value)} from {who}" for who, value in values if set(value) != set(common)]
+            text = wording.describe_value(path, common) if common else "nothing: the policies conflict"
+            yield show_row(path, common, text, tuple(who for who, _ in values), wider)
         case "least" | "most" as merge:
             merged = (min if merge == "least" else max)(value for _, value in values)
             how = "tighter" if merge == "least" else "longer"
-            beaten = [f"{how} than {wording.text(path, value)} from {who}" for who, value in values if value != merged]
+            beaten = [f"{how} than {wording.describe_value(path, value)} from {who}" for who, value in values if value != merged]
             yield row(path, merged, tuple(sorted(who for who, value in values if value == merged)), (*beaten, *notes))
 
 
@@ -119,7 +119,7 @@ def _own(plan: Plan, path: str, who: str, value: Any) -> EffectiveRow:
         return row(path, value, (who,))
     acts = is_long(plan.author.seconds, value)
     notes = () if acts else ("does not apply: the pod's run is not long",)
-    return shown(path, wording.form(path, value) | {"acts": acts}, wording.text(path, value), (who,), notes)
+    return show_row(path, wording.form(path, value) | {"acts": acts}, wording.describe_value(path, value), (who,), notes)
 
 
 def _union(path: str, values: Sequence[tuple[str, Any]]) -> Iterator[EffectiveRow]:
@@ -127,7 +127,7 @@ def _union(path: str, values: Sequence[tuple[str, Any]]) -> Iterator[EffectiveRo
     items = dict.fromkeys(item for _, value in values for item in value)
     for item in sorted(items, key=lambda item: item if isinstance(item, str) else ""):
         by = tuple(who for who, value in values if item in value)
-        yield shown(path, wording.form(f"{path}[]", item), wording.text(f"{path}[]", item), by)
+        yield show_row(path, wording.form(f"{path}[]", item), wording.describe_value(f"{path}[]", item), by)
 
 
 # --- require and allow --------------------------------------------------------------------------------------
@@ -147,8 +147,8 @@ def require_rows(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
         yield from rows(plan, path)
     if plan.constraints:
         models = models_left(plan, plan.required)
-        text = listed(models, _MOST_MODELS) if models else "no known GPU"
-        yield shown("spec.require.models left", models, text, ())
+        text = list_bracketed(models, _MOST_MODELS) if models else "no known GPU"
+        yield show_row("spec.require.models left", models, text, ())
     floor = (*_whose(plan), *remarks.notes(lambda remark: remark.rule == "checkpoint_grace")) if plan.settings.grace_min is not None else ()
     for path in (path for path in others if wording.field_at(path).merge != "each"):
         yield from rows(plan, path, floor if path == _FLOOR else ())
@@ -162,7 +162,7 @@ def allow_rows(plan: Plan) -> Iterator[EffectiveRow]:
 
 def constraint_row(plan: Plan, constraint: Constraint, notes: Sequence[str] = ()) -> EffectiveRow:
     """Return the row of a constraint on one axis, with the value of the first of its policies."""
-    value = next(value for who, value in given(plan, constraint.field) if who in constraint.by)
+    value = next(value for who, value in given_values(plan, constraint.field) if who in constraint.by)
     return row(constraint.field, value, constraint.by, notes)
 
 

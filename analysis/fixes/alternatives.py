@@ -12,7 +12,7 @@ from analysis.fixes import cautions, lowering
 from analysis.fixes.cautions import AuthorRequests, Caution
 from analysis.fixes.edits import changed, put
 from analysis.fixes.placement import SOON, Placement, Placer, Soon, better
-from analysis.fixes.smallest import Admit, offered
+from analysis.fixes.smallest import Admit, offered_amounts
 from analysis.fixes.steps import Step, edits_of
 from analysis.fixes.steps import alternatives as ways
 from analysis.fixes.targets import KINDS, FixTarget, FleetOffers, nodes_of
@@ -75,7 +75,7 @@ class AlternativeSearch:
         if denied or name is None or asked is None:
             return None
         before = self._placer.of(wants(admitted), asked)
-        words = cautions.read(pod, name, before.device, self._catalog, self._tables)
+        words = cautions.read_author_requests(pod, name, before.device, self._catalog, self._tables)
         found: dict[str, AlternativePod | None] = {}
         tried = forbidden = 0
         each: dict[Soon, int] = dict.fromkeys(SOON, 0)
@@ -149,7 +149,7 @@ class AlternativeSearch:
 
     def _steps(self, found: Sequence[Blocker], pod: Raw, place: Place) -> list[Step] | None:
         """Return the steps that mend these blockers; None if one of them needs more than tolerations and labels of machines."""
-        labels = offered(place, {})
+        labels = offered_amounts(place, {})
         for blocker in found:
             about_machines = blocker.kind in ("label", "machines") and cautions.is_placement(blocker.key, self._catalog)
             if blocker.kind != "taint" and not about_machines:
@@ -172,7 +172,7 @@ class AlternativeSearch:
         if placement.soon == "never":
             return None
         placement = placement if placement.capacity is not None else replace(placement, capacity=target.capacity)
-        named = tuple(cautions.of(edits, words, asked, placement.device, placement.capacity, self._catalog))
+        named = tuple(cautions.find_cautions(edits, words, asked, placement.device, placement.capacity, self._catalog))
         return AlternativePod(edits=edits, resource=asked.name, count=wanted.requests[asked.name], placement=placement, cautions=named)
 
 

@@ -46,7 +46,9 @@ class AuthorRequests:
     terms: Mapping[tuple[str | int, ...], LabelRequirement]
 
 
-def read(pod: Raw, name: Resource, device: TargetDevice | None, catalog: Catalog, tables: Mapping[str, Table]) -> AuthorRequests:
+def read_author_requests(
+    pod: Raw, name: Resource, device: TargetDevice | None, catalog: Catalog, tables: Mapping[str, Table]
+) -> AuthorRequests:
     """Return what the author asks for. ``device``: what the pod gets as it is."""
     wanted = wants(pod)
     terms = {one.path: one for term in wanted.terms or () for one in term.labels}
@@ -61,7 +63,7 @@ def read(pod: Raw, name: Resource, device: TargetDevice | None, catalog: Catalog
     )
 
 
-def of(
+def find_cautions(
     edits: tuple[Edit, ...],
     asked: AuthorRequests,
     resource: Resource,

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.fixes.edits import changed, put, remove
 from policies.patch.json_tree import remove_at, value_at
-from policies.scheduling.amounts import amount, requests
+from policies.scheduling.amounts import requests, to_units
 from policies.verdict import Edit, Path
 
 Raw = Mapping[str, Any]
@@ -55,7 +55,7 @@ def _whole_pod(pod: Raw, name: str, most: int) -> tuple[tuple[Edit, ...], ...] |
     """Return the edits where the whole pod asks: it may not ask for less than its containers together
     (pkg/apis/core/v1/validation ``validatePodResourceConsistency``)."""
     of_containers = lowered(remove_at(pod, _WHOLE), name, most)
-    left = most - (amount(name, value_at(pod, ("spec", "overhead", name))) or 0)
+    left = most - (to_units(name, value_at(pod, ("spec", "overhead", name))) or 0)
     return None if of_containers is None else (*of_containers, tuple(_written(pod, name, _WHOLE, left)))
 
 
@@ -84,7 +84,7 @@ def _written(pod: Raw, name: str, place: Path, value: int) -> Iterator[Edit]:
 
 
 def _now(pod: Raw, name: str, place: Path) -> int:
-    found = (amount(name, value) for side in ("requests", "limits") if (value := value_at(pod, (*place, side, name))) is not None)
+    found = (to_units(name, value) for side in ("requests", "limits") if (value := value_at(pod, (*place, side, name))) is not None)
     return next((one for one in found if one is not None), 0)
 
 

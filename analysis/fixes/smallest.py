@@ -75,7 +75,7 @@ def _candidates(pod: Raw, admitted: Raw, fleet: Fleet, catalog: Catalog) -> Iter
     wanted = wants(admitted)
     waiting: list[tuple[int, int, int, int, tuple[Step, ...], Place]] = []
     for rank, (place, found) in enumerate(_places(wanted, fleet)):
-        each = alternatives(found, pod, offered(place, wanted.requests), catalog)
+        each = alternatives(found, pod, offered_amounts(place, wanted.requests), catalog)
         for number, ways in enumerate(islice(product(*each), MOST_OF_ONE) if each is not None else ()):
             steps = tuple(chain.from_iterable(ways))
             weight = sum(WEIGHTS[step.deed] for step in steps)
@@ -98,7 +98,7 @@ def _places(wanted: Wants, fleet: Fleet) -> Iterator[tuple[Place, Sequence[Block
         yield pool, blockers(wanted, pool, fleet)
 
 
-def offered(place: Place, requests: Mapping[str, int]) -> Offered:
+def offered_amounts(place: Place, requests: Mapping[str, int]) -> Offered:
     """Return what a place has for a pod: of a node what is free, of a NodePool what one machine of it has at most."""
     if isinstance(place, Node):
         amounts = {name: here if (free := place.free(name)) is None else free for name, here in place.allocatable.items()}

@@ -96,7 +96,7 @@ class Judging:
             return map_at(one.written, "spec")
         if "kueue" in self._facts.snapshot.queues:
             return None
-        judged = admission_preview.judge(self._request(one), self._facts)
+        judged = admission_preview.preview_admission(self._request(one), self._facts)
         return None if judged.violations else map_at(apply_patch(one.pod, judged.mutate.patch), "spec")
 
     def _denied(self, one: Templated, name: str) -> _Out | None:
@@ -105,9 +105,9 @@ class Judging:
             return None
         flavor, request = self._known.flavors[name], self._request(one)
         there = replace(request, pod=placed(one.pod, flavor))
-        judged = admission_preview.judge(there, self._facts)
+        judged = admission_preview.preview_admission(there, self._facts)
         if judged.violations:
-            anyway = {violation.code for violation in admission_preview.judge(request, self._facts).violations}
+            anyway = {violation.code for violation in admission_preview.preview_admission(request, self._facts).violations}
             denial = judged.violations[0]
             return None if anyway else _Out(name, denial=denial)
         spec = map_at(apply_patch(there.pod, judged.mutate.patch), "spec")

@@ -35,7 +35,7 @@ MOST_TEMPLATES = 16
 """The most templates that are looked at."""
 
 
-def asks(value: Any, owner: Owner, facts: Facts) -> bool:
+def waits_in_queue(value: Any, owner: Owner, facts: Facts) -> bool:
     """Return whether a workload waits in a queue by its own label, and anything is known of queues."""
     known = facts.snapshot.cluster
     labels = map_at(value, "metadata", "labels")
@@ -50,7 +50,7 @@ def asks(value: Any, owner: Owner, facts: Facts) -> bool:
 
 def remarks(value: Any, owner: Owner, facts: Facts, around: Around = ALONE) -> tuple[Remark, ...]:
     """Return why the workload waits for ever, or may; nothing where it asks for no device, or what it rests on is not known."""
-    if not asks(value, owner, facts):
+    if not waits_in_queue(value, owner, facts):
         return ()
     try:
         found = dict.fromkeys(_found(value, owner, facts, around))

@@ -45,7 +45,7 @@ class QueuePosition(NamedTuple):
     checks: tuple[AdmissionCheck, ...] = ()
 
 
-def standing(workload: Mapping[str, Any]) -> QueuePosition:
+def read_position(workload: Mapping[str, Any]) -> QueuePosition:
     """Return what a Workload says of itself."""
     spec, status = map_at(workload, "spec"), map_at(workload, "status")
     conditions = {text_of(one.get("type")): one for one in maps_in(status.get("conditions"))}
@@ -82,7 +82,7 @@ def _state(
     return "pending", conditions.get("QuotaReserved") or evicted
 
 
-def of(workloads: Iterable[Mapping[str, Any]], uids: Iterable[object]) -> Mapping[str, Any] | None:
+def newest_workload(workloads: Iterable[Mapping[str, Any]], uids: Iterable[object]) -> Mapping[str, Any] | None:
     """Return the Workload of one of these objects: the newest that has not finished, else the newest."""
     wanted = frozenset(uid for uid in uids if isinstance(uid, str) and uid)
     found = [one for one in workloads if any(ref.get("uid") in wanted for ref in maps_in(map_at(one, "metadata").get("ownerReferences")))]
@@ -90,7 +90,7 @@ def of(workloads: Iterable[Mapping[str, Any]], uids: Iterable[object]) -> Mappin
 
 
 def _order(workload: Mapping[str, Any]) -> tuple[bool, str]:
-    return standing(workload).state != "finished", text_of(map_at(workload, "metadata").get("creationTimestamp"))
+    return read_position(workload).state != "finished", text_of(map_at(workload, "metadata").get("creationTimestamp"))
 
 
 def _holds(conditions: Mapping[str, Mapping[Any, Any]], type_: str) -> bool:

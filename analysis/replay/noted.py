@@ -58,7 +58,9 @@ class Then(NamedTuple):
         """Return it as data; what cannot be read of it says nothing."""
         denied = None if self.denied is None else [one for text in self.denied for one in _list(text)]
         would = [one for text in self.would for one in _list(text)]
-        return recorded.decision(patches=[operations(text) for text in self.patches], would=would, denied=denied, evidence=self.evidence)
+        return recorded.read_decision(
+            patches=[operations(text) for text in self.patches], would=would, denied=denied, evidence=self.evidence
+        )
 
 
 class Noted(NamedTuple):

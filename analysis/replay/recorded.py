@@ -14,7 +14,7 @@ LEFT_OUT = "left"
 """Key of the item that counts what a list of records leaves out."""
 
 
-def decision(
+def read_decision(
     *,
     patches: Sequence[object] | None,
     would: Sequence[object] = (),

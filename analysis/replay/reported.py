@@ -55,7 +55,7 @@ class Reported:
     """False if the report left findings out."""
 
 
-def read(reports: Iterable[Mapping[str, Any]]) -> dict[Owner, Reported]:
+def read_reports(reports: Iterable[Mapping[str, Any]]) -> dict[Owner, Reported]:
     """Return the findings of Berth's reports; others, and what is no finding, say nothing."""
     workloads: dict[Owner, Reported] = {}
     for report in map(stored_report, reports):
@@ -66,7 +66,7 @@ def read(reports: Iterable[Mapping[str, Any]]) -> dict[Owner, Reported]:
     return workloads
 
 
-def outcomes(pods: Iterable[AuditedPod], reported: Mapping[Owner, Reported]) -> Iterator[tuple[AuditedPod, ReplayOutcome]]:
+def compare_reports(pods: Iterable[AuditedPod], reported: Mapping[Owner, Reported]) -> Iterator[tuple[AuditedPod, ReplayOutcome]]:
     """Yield every pod with what is found otherwise of it. A workload without a report had no findings."""
     by_owner: dict[Owner, list[AuditedPod]] = {}
     for pod in pods:

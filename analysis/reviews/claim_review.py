@@ -53,8 +53,8 @@ class ClaimReview:
         """Return the bytes of what is judged, for the bound ``decoding.MOST_READ``, without the selectors that policies write: else a
         claim could be too large for its second call."""
         read: list[Any] = []
-        for one in device_requests.written(self.kind, self.made):
-            authors = [text for text in device_requests.expressions(one.value) if cel.read(text) is None]
+        for one in device_requests.written_requests(self.kind, self.made):
+            authors = [text for text in device_requests.expressions(one.value) if cel.parse_demand(text) is None]
             read.append((tuple(device_requests.choice(one.value)), authors))
         try:
             return len(orjson.dumps(read))
@@ -80,11 +80,11 @@ def from_document(document: object) -> ClaimReview:
     """Return the review of a document for which ``is_about`` holds. Raises ReviewError(400)."""
     request = review.request_in(document)
     if request.get("subResource"):
-        raise ReviewError(400, f"request.subResource is {review.shown(request['subResource'])}; send only claims here")
+        raise ReviewError(400, f"request.subResource is {review.show_json(request['subResource'])}; send only claims here")
     kind = KINDS[request["resource"]["resource"]]
     claim = request.get("object")
     if not isinstance(claim, dict):
-        raise ReviewError(400, f"request.object is {review.shown(claim)}; expected a {kind}")
+        raise ReviewError(400, f"request.object is {review.show_json(claim)}; expected a {kind}")
     return ClaimReview(
         uid=review.text_in(request, "uid"),
         operation=review.operation_in(request),
@@ -105,7 +105,7 @@ def _name(request: dict[str, Any], claim: dict[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def answer(asked: ClaimReview, verdict: Verdict, *, phase: Phase, console_url: str = "") -> dict[str, Any]:
+def answer_claim(asked: ClaimReview, verdict: Verdict, *, phase: Phase, console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every reason, with warnings for
     whoever makes the claim."""
     response = review.decided(asked.uid, verdict, phase, console_url)

@@ -59,7 +59,7 @@ def _marks(body: bytes) -> int:
     return body.count(b",") + body.count(b"{") + body.count(b"[")
 
 
-def load(body: bytes) -> object:
+def decode_body(body: bytes) -> object:
     """Return the JSON document in ``body``; parts that are nested too deep become null
     (``documents.json_depth``).
 

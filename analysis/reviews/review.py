@@ -19,7 +19,7 @@ from analysis.reviews import audience
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.decoding import ReviewError as ReviewError
 from analysis.reviews.decoding import Unreadable as Unreadable
-from analysis.reviews.decoding import load as load
+from analysis.reviews.decoding import decode_body
 from policies.document import kind_of
 from policies.messages import console_link, phrase
 from policies.request import Phase, Request
@@ -71,7 +71,7 @@ class Review:
 def parse(body: bytes) -> Review:
     """Return the review in ``body``. Of duplicate keys the last one wins, as in Go. Raises Unreadable for
     broken JSON or an object that is no pod, ReviewError(400) for anything but a CREATE or UPDATE of a pod."""
-    return from_document(load(body))
+    return from_document(decode_body(body))
 
 
 def from_document(document: object) -> Review:
@@ -92,7 +92,7 @@ def from_document(document: object) -> Review:
     )
 
 
-def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", about: str = "") -> dict[str, Any]:
+def answer_review(review: Review, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", about: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every
     reason. ``console_url``: where to look, named at the end of a denial, and as the last warning; ``about``: the workload, as
     ``console_link.controller`` returns it."""
@@ -135,7 +135,7 @@ def denial(violations: Sequence[Violation], console_url: str = "", about: str = 
     """Return the message of a denial: the sentence of a single violation, else a list of at most twenty; then where to look, if
     there is a console. The API server puts the webhook's name in front."""
     see = console_link.see(console_url, about, violations[0].code) if console_url else ""
-    reasons = [printable(str(violation), REASON_LENGTH) for violation in violations[:MOST_REASONS]]
+    reasons = [flatten_text(str(violation), REASON_LENGTH) for violation in violations[:MOST_REASONS]]
     if len(violations) == 1:
         return f"{reasons[0]} {see}" if see else reasons[0]
     more = [f"and {len(violations) - MOST_REASONS} more"] if len(violations) > MOST_REASONS else []
@@ -145,7 +145,7 @@ def denial(violations: Sequence[Violation], console_url: str = "", about: str = 
 def fitting(sentences: Iterable[str]) -> Iterator[str]:
     """Yield the sentences as warnings that the API server keeps: each once, in one line of at most 256
     characters. If the total does not fit, the last warning gives the number left out."""
-    lines = list(dict.fromkeys(printable(text) for text in sentences))
+    lines = list(dict.fromkeys(flatten_text(text) for text in sentences))
     room = WARNINGS_TOTAL
     for index, line in enumerate(lines):
         left = len(lines) - index
@@ -156,7 +156,7 @@ def fitting(sentences: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def printable(text: str, length: int = WARNING_LENGTH) -> str:
+def flatten_text(text: str, length: int = WARNING_LENGTH) -> str:
     """Return the text as one line of printable characters: a control character would make the API server drop
     the whole warning."""
     if not text.isprintable():
@@ -183,13 +183,13 @@ def operation_in(request: dict[str, Any]) -> Operation:
         return "CREATE"
     if operation == "UPDATE":
         return "UPDATE"
-    raise ReviewError(400, f"request.operation is {shown(operation)}; Berth evaluates CREATE and UPDATE")
+    raise ReviewError(400, f"request.operation is {show_json(operation)}; Berth evaluates CREATE and UPDATE")
 
 
 def _expect_pod(request: dict[str, Any]) -> None:
     resource = request.get("resource")
     if not isinstance(resource, dict) or resource.get("group", "") != "" or resource.get("resource") != "pods":
-        raise ReviewError(400, f"request.resource is {shown(resource)}; send only pods here")
+        raise ReviewError(400, f"request.resource is {show_json(resource)}; send only pods here")
 
 
 def _subresource_in(request: dict[str, Any]) -> str:
@@ -197,7 +197,7 @@ def _subresource_in(request: dict[str, Any]) -> str:
     found = request.get("subResource") or ""
     if found in ("", "resize"):
         return str(found)
-    raise ReviewError(400, f"request.subResource is {shown(found)}; send only pods here, or their subresource resize")
+    raise ReviewError(400, f"request.subResource is {show_json(found)}; send only pods here, or their subresource resize")
 
 
 def user_in(request: dict[str, Any]) -> str:
@@ -220,7 +220,7 @@ def _groups_in(request: dict[str, Any]) -> tuple[str, ...]:
 def _pod(request: dict[str, Any], field: str) -> dict[str, Any]:
     pod = request.get(field)
     if not isinstance(pod, dict):
-        raise Unreadable(f"request.{field} is {shown(pod)}; expected a pod")
+        raise Unreadable(f"request.{field} is {show_json(pod)}; expected a pod")
     return pod
 
 
@@ -228,11 +228,11 @@ def text_in(request: dict[str, Any], field: str) -> str:
     """Return a required field of the request. Raises ReviewError(400)."""
     value = request.get(field)
     if not isinstance(value, str) or not value:
-        raise ReviewError(400, f"request.{field} is {shown(value)}; expected a string")
+        raise ReviewError(400, f"request.{field} is {show_json(value)}; expected a string")
     return value
 
 
-def shown(value: object) -> str:
+def show_json(value: object) -> str:
     """Return a wrong value in the form that messages show, at most 100 characters of it."""
     if value is None:
         return "missing"

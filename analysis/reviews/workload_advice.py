@@ -19,7 +19,7 @@ from analysis.admission_preview import Judgement
 from analysis.kueue import places
 from analysis.reviews import audience as warnings
 from analysis.reviews import review
-from analysis.reviews.decoding import MOST_READ, encoded
+from analysis.reviews.decoding import MOST_READ, decode_body, encoded
 from analysis.reviews.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 from documents.yaml_reader import one_value
 from policies import work_budget
@@ -67,7 +67,7 @@ class Advised:
 def parse(body: bytes) -> Advised:
     """Return the review in ``body``. Raises ReviewError(400) for what is no review, for pods, and for other operations than CREATE and
     UPDATE."""
-    return from_document(review.load(body))
+    return from_document(decode_body(body))
 
 
 def from_document(document: object) -> Advised:
@@ -77,7 +77,7 @@ def from_document(document: object) -> Advised:
     api_version, kind = _kind(request)
     workload = request.get("object")
     if not isinstance(workload, dict):
-        raise Unreadable(f"request.object is {review.shown(workload)}; expected a {kind}")
+        raise Unreadable(f"request.object is {review.show_json(workload)}; expected a {kind}")
     return Advised(
         uid=review.text_in(request, "uid"),
         operation=review.operation_in(request),
@@ -143,10 +143,10 @@ def _size(made: Templated | InputError, read: Reads) -> int:
         return MOST_READ + 1
 
 
-def answer(asked: Advised, advice: Sequence[Advice], console_url: str = "") -> dict[str, Any]:
+def answer_advice(asked: Advised, advice: Sequence[Advice], console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed, with as many of the sentences as the API server
     keeps, and where to look once the workload is there."""
-    about = console_link.workload(asked.namespace, asked.kind, asked.name)
+    about = console_link.link_workload(asked.namespace, asked.kind, asked.name)
     see = console_link.see(console_url, about, advice[0].code) if console_url and advice else ""
     return review.sent({"uid": asked.uid, "allowed": True}, [one.text for one in advice], see)
 
@@ -160,14 +160,16 @@ def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, se
     pod = alone_in_kueue(made.pod, facts.snapshot.queues)
     request = Request(namespace=asked.namespace, user=made.user, pod=pod, dry_run=asked.dry_run)
     about = _TemplateWording(path_text(made.template), made.parts, several)
-    yield from _of_pod(about, admission_preview.judge(request, facts), pod)
+    yield from _of_pod(about, admission_preview.preview_admission(request, facts), pod)
 
 
 def _asks(made: Templated | InputError, asked: Advised, facts: Facts) -> bool:
     """Return whether the pods of a template request an accelerator."""
     if isinstance(made, InputError):
         return False
-    return admission_preview.judge(Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run), facts).judged
+    return admission_preview.preview_admission(
+        Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run), facts
+    ).judged
 
 
 def _of_pod(about: _TemplateWording, judged: Judgement, pod: dict[str, Any]) -> Iterator[Advice]:
@@ -226,11 +228,11 @@ def _first_whole(*sentences: str) -> str:
 def _expect_workload(request: dict[str, Any]) -> None:
     resource = request.get("resource")
     if not isinstance(resource, dict):
-        raise ReviewError(400, f"request.resource is {review.shown(resource)}; expected a group, version and resource")
+        raise ReviewError(400, f"request.resource is {review.show_json(resource)}; expected a group, version and resource")
     if resource.get("group", "") == "" and resource.get("resource") == "pods":
         raise ReviewError(400, "request.resource is pods; send pods to /mutate and /validate, and workloads here")
     if request.get("subResource"):
-        raise ReviewError(400, f"request.subResource is {review.shown(request['subResource'])}; send only workloads here")
+        raise ReviewError(400, f"request.subResource is {review.show_json(request['subResource'])}; send only workloads here")
 
 
 def _kind(request: dict[str, Any]) -> tuple[str, str]:
@@ -240,7 +242,7 @@ def _kind(request: dict[str, Any]) -> tuple[str, str]:
     match texts:
         case [str(group), str(version), str(name)] if version and name:
             return (f"{group}/{version}" if group else version), name
-    raise ReviewError(400, f"request.kind is {review.shown(kind)}; expected a group, version and kind")
+    raise ReviewError(400, f"request.kind is {review.show_json(kind)}; expected a group, version and kind")
 
 
 def _name(request: dict[str, Any], workload: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ def from_document(document: object) -> WorkloadReview:
     return WorkloadReview(asked=asked, old=old if asked.operation == "UPDATE" and isinstance(old, dict) else None)
 
 
-def judged(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
+def evaluate_workload(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
     """Judge a workload that is made or changed: what an update leaves as it was passes. Raises Unreadable."""
     made = _made(one.asked, one.asked.workload, snapshot)
     if made is None:
@@ -68,7 +68,7 @@ def _queued(one: WorkloadReview, made: QueuedWorkload, facts: Facts) -> Verdict:
         return Verdict(judged=False)
     update = one.asked.operation == "UPDATE"
     try:
-        return queue_verdict.judge(made, facts, "validate", update=update, before=_before(one, made, facts))
+        return queue_verdict.evaluate_queue(made, facts, "validate", update=update, before=_before(one, made, facts))
     except _UNREAD as error:
         if not queue_verdict.requires(facts):
             return Verdict(judged=False)
@@ -87,13 +87,13 @@ def _before(one: WorkloadReview, made: QueuedWorkload, facts: Facts) -> QueuedWo
     before = made.of(one.old) if one.old is not None else None
     try:
         if before is not None:
-            queued.read(before, facts)
+            queued.read_pods(before, facts)
     except _UNREAD:
         return None
     return before
 
 
-def labelled(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
+def label_workload(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
     """Return what defaults make of a new workload, and what policies in Audit and Warn would. One that can't be read is left as it is."""
     facts = snapshot.facts_for(one.asked.namespace)
     made = (
@@ -102,7 +102,7 @@ def labelled(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
         else None
     )
     try:
-        return queue_verdict.judge(made, facts, "mutate") if made is not None else Verdict(judged=False)
+        return queue_verdict.evaluate_queue(made, facts, "mutate") if made is not None else Verdict(judged=False)
     except _UNREAD:
         return Verdict(judged=False)
 
@@ -125,7 +125,7 @@ def _unreadable(error: Exception) -> Unreadable:
     )
 
 
-def answer(one: WorkloadReview, verdict: Verdict, phase: Phase, console_url: str = "") -> dict[str, Any]:
+def answer_workload(one: WorkloadReview, verdict: Verdict, phase: Phase, console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed, on mutate with what is written, or denied."""
     response = review.decided(one.asked.uid, verdict, phase, console_url)
     if annotations := {} if one.asked.dry_run else audit_annotations(verdict):

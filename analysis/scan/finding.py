@@ -129,7 +129,7 @@ class _FindingGroup:
             self.names.append(hit.pod.stored.name)
 
 
-def grouped(hits: Iterable[Hit]) -> Iterable[Finding]:
+def group_findings(hits: Iterable[Hit]) -> Iterable[Finding]:
     """Return a finding for each kind, workload and set of values, with the pods counted."""
     groups: dict[tuple[Kind, FindingSubject, tuple[tuple[str, Value], ...]], _FindingGroup] = {}
     for hit in hits:

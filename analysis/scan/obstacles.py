@@ -27,7 +27,7 @@ _UNJUDGED: Mapping[str, str] = {
 }
 
 
-def text(values: Mapping[str, Value]) -> str:
+def describe_obstacles(values: Mapping[str, Value]) -> str:
     """Return all reasons as a part of a sentence."""
     reasons = [one for one in values.get("reasons", ()) if isinstance(one, PlaceReason)]  # type: ignore[union-attr]
     shown = [reason(one) for one in reasons[:MOST_REASONS]]

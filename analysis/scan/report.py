@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.scan.finding import Finding, Hit, grouped
+from analysis.scan.finding import Finding, Hit, group_findings
 from analysis.scan.node_price import NodePrices
 from analysis.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
 from analysis.scan.of_pods import notebooks, pending, resource_names, runs
@@ -97,7 +97,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 def scan(seen: ScannedCluster, remedies: Remedies) -> ScanReport:
     """Return all findings."""
     found = tuple(hits(seen, remedies))
-    every = [*grouped(found), *_others(seen)]
+    every = [*group_findings(found), *_others(seen)]
     groups = _groups(seen)
     prices = [group.usd for group in groups if group.usd is not None]
     return ScanReport(

@@ -200,7 +200,7 @@ def _asked(stored: StoredPod, snapshot: Snapshot) -> _PodRequests | None:
     raw: Raw = json.loads(stored.shared)
     try:
         pod = Pod(extract(raw, facts.reads))
-        held = devices.read(pod, facts, final=True)
+        held = devices.read_devices(pod, facts, final=True)
     except PodError:
         return None
     every = dict.fromkeys(name for container in pod.containers for name in container.resource_names)

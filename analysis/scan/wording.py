@@ -208,7 +208,7 @@ def _limits(values: Mapping[str, Value]) -> str:
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
-    "reasons": obstacles.text,
+    "reasons": obstacles.describe_obstacles,
     "length": lambda values: {"says": "expected to run for more than 2h,", "runs": "running for more than 2h,"}.get(
         str(values.get("length")), ""
     ),

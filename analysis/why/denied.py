@@ -32,7 +32,7 @@ class Admission:
 
     def __call__(self, pod: Pod) -> tuple[Pod, tuple[Violation, ...]]:
         """Return the pod as it is admitted, and why it is denied."""
-        judged = admission_preview.judge(replace(self.request, pod=dict(pod)), self.facts, apply_patch)
+        judged = admission_preview.preview_admission(replace(self.request, pod=dict(pod)), self.facts, apply_patch)
         return apply_patch(pod, judged.mutate.patch), judged.violations
 
     def unedited(self, pod: Pod) -> tuple[Pod, tuple[Violation, ...]]:
@@ -57,7 +57,7 @@ def decisive(manifest: Manifest, facts: Facts, fleet: Fleet | None) -> ManifestP
         return manifest.subjects[0]
     ranked = []
     for subject in manifest.subjects[:MOST_TEMPLATES]:
-        judged = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
+        judged = admission_preview.preview_admission(subject.review.request("mutate"), facts, apply_patch)
         if judged.violations:
             return subject
         outlook = "now" if fleet is None else best(apply_patch(subject.review.pod, judged.mutate.patch), fleet)
@@ -65,7 +65,7 @@ def decisive(manifest: Manifest, facts: Facts, fleet: Fleet | None) -> ManifestP
     return max(ranked, key=lambda one: one[0])[1]
 
 
-def mended(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: int) -> list[DeniedTemplate]:
+def fix_templates(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: int) -> list[DeniedTemplate]:
     """Return the templates of an object that policies deny, each with the smallest change. ``most``: changes that are judged."""
     every = []
     for subject in manifest.subjects[:MOST_TEMPLATES]:
@@ -78,10 +78,10 @@ def mended(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: int) -> 
     return every
 
 
-def value(manifest: Manifest, every: Sequence[DeniedTemplate]) -> dict[str, Any]:
+def apply_fixes(manifest: Manifest, every: Sequence[DeniedTemplate]) -> dict[str, Any]:
     """Return the object with the changes of all its templates."""
     for one in every:
         assert one.found.mend is not None
-        written = fixes.workload(manifest, one.subject, one.found.mend.edits)
+        written = fixes.fix_workload(manifest, one.subject, one.found.mend.edits)
         manifest = replace(manifest, document=replace(manifest.document, value=written))
     return manifest.value

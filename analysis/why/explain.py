@@ -10,7 +10,7 @@ from typing import Any
 
 from analysis import admission_preview
 from analysis.admission.manifests import Manifest, ManifestPod
-from analysis.audit.judged import AuditedDecision, judge
+from analysis.audit.judged import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import FINISHED, StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
@@ -18,7 +18,7 @@ from analysis.why import denied, fixes, queued
 from analysis.why.denied import Admission
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
-from analysis.why.told import told
+from analysis.why.told import collect_messages
 from catalog.prices import Prices
 from policies.engine import arrived
 from policies.patch import standing
@@ -62,9 +62,9 @@ class Explainer:
             title=title,
             namespace=asked.namespace,
             state=_state(pod, asked),
-            queue=queued.of(asked, made_of, facts),
+            queue=queued.find_position(asked, made_of, facts),
             phases=Counter(text_of(map_at(one, "status").get("phase")) or "Unknown" for one in pods),
-            told=tuple(told(asked, pod)),
+            told=tuple(collect_messages(asked, pod)),
             suspended=map_at(asked.value, "spec").get("suspend") is True,
             unread=tuple(asked.unread.values()),
         )
@@ -73,7 +73,7 @@ class Explainer:
             return base if made_of is None or subject is None else self._of_subject(base, made_of, subject, facts)
         base = replace(base, **_of_pod(pod))
         as_stored = stored(pod, widest(self._snapshot.catalog))
-        one = judge(as_stored, facts)
+        one = audit_pod(as_stored, facts)
         if base.state == "admitted":
             return _admitted(base, pod, one)
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
@@ -89,7 +89,7 @@ class Explainer:
         return self._of_subject(base, manifest, subject, facts)
 
     def _of_subject(self, base: Explanation, manifest: Manifest, subject: ManifestPod, facts: Facts) -> Explanation:
-        judged = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
+        judged = admission_preview.preview_admission(subject.review.request("mutate"), facts, apply_patch)
         if judged.violations:
             base = replace(base, state="denied", denials=judged.violations, policies=judged.mutate.matched)
             return self._admissible(base, manifest)
@@ -124,13 +124,13 @@ class Explainer:
         value = (
             fixes.pod(request.pod, found.mend.edits)
             if manifest is None or isinstance(subject, Request)
-            else fixes.workload(manifest, subject, found.mend.edits)
+            else fixes.fix_workload(manifest, subject, found.mend.edits)
         )
         return self._with(replace(base, remedy=Remedy(found=found, anew=anew)), value, then)
 
     def _admissible(self, base: Explanation, manifest: Manifest) -> Explanation:
         """Search the smallest change of a manifest by which policies admit its pods."""
-        every = denied.mended(manifest, self._searched.facts_for(base.namespace), self._fleet, self._tries)
+        every = denied.fix_templates(manifest, self._searched.facts_for(base.namespace), self._fleet, self._tries)
         denials = {violation.key: violation for one in every for violation in one.denials}
         base = replace(base, denials=tuple(denials.values()) or base.denials)
         if not every or any(one.found.mend is None for one in every):
@@ -138,7 +138,7 @@ class Explainer:
         first, *others = every
         beside = tuple((one.subject.template, one.found.mend) for one in others if one.found.mend is not None)
         base = replace(base, remedy=Remedy(found=first.found, beside=beside))
-        return self._with(base, denied.value(manifest, every), first.then)
+        return self._with(base, denied.apply_fixes(manifest, every), first.then)
 
     def _with(self, base: Explanation, value: dict[str, Any], then: Mapping[str, Any]) -> Explanation:
         """Return the explanation with the object that has the change, and with what takes its pod ``then``."""

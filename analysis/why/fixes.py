@@ -53,13 +53,13 @@ def pod(value: Mapping[str, Any], edits: Sequence[Edit]) -> Raw:
     return edited
 
 
-def workload(manifest: Manifest, subject: ManifestPod, edits: Sequence[Edit]) -> Raw:
+def fix_workload(manifest: Manifest, subject: ManifestPod, edits: Sequence[Edit]) -> Raw:
     """Return the object that makes the pod, with the edits in its template."""
     if subject.is_template:
         template = project(value_at(manifest.value, subject.template), edits)
         edited: Raw = set_at(manifest.value, subject.template, template) if subject.template else template
     else:
-        edited = parts.written(manifest.value, subject.written, project(subject.written, edits), subject.parts)
+        edited = parts.write_parts(manifest.value, subject.written, project(subject.written, edits), subject.parts)
     return cleaned(edited)
 
 

@@ -44,15 +44,15 @@ _EVICTED: Mapping[str, str] = {
 }
 
 
-def of(asked: Surroundings, made_of: Manifest | None, facts: Facts) -> Queued | None:
+def find_position(asked: Surroundings, made_of: Manifest | None, facts: Facts) -> Queued | None:
     """Return where the object stands in Kueue; None if it names no queue of Kueue's, or whether Kueue has a Workload of it is not known."""
     uids = [map_at(one, "metadata").get("uid") for one in (*asked.pods, *asked.owners, asked.value)]
-    found = waiting.of(asked.queued, uids)
+    found = waiting.newest_workload(asked.queued, uids)
     value = made_of.value if made_of is not None else asked.value
     label = text_of(map_at(value, "metadata", "labels").get(QUEUE_NAME))
     if found is None and (not label or "workloads" in asked.unread):
         return None
-    standing = QueuePosition("unseen", label) if found is None else waiting.standing(found)
+    standing = QueuePosition("unseen", label) if found is None else waiting.read_position(found)
     fact, next_ = _words(standing, asked.namespace)
     stuck = standing.state in ("unseen", "pending") or (standing.state == "admitted" and not asked.pods)
     told = _told(value, asked.namespace, facts) if stuck else ""
@@ -98,7 +98,7 @@ def _flavors(one: QueuePosition, how: str) -> str:
     return f" {how} flavor {', '.join(one.flavors)}" if one.flavors else ""
 
 
-def lines(one: Queued) -> Iterator[str]:
+def position_lines(one: Queued) -> Iterator[str]:
     """Yield what is shown."""
     standing = one.standing
     of_cluster = f" (ClusterQueue {standing.cluster_queue})" if standing.cluster_queue else ""
@@ -112,7 +112,7 @@ def lines(one: Queued) -> Iterator[str]:
         yield f"  Next: {one.next}"
 
 
-def value(one: Queued) -> dict[str, Any]:
+def position_value(one: Queued) -> dict[str, Any]:
     """Return it as maps and lists."""
     standing = one.standing
     every = {

@@ -46,9 +46,9 @@ def blocker(one: Blocker) -> str:
             return "the pod names another node"
         case "resource":
             broken = "; its devices are unhealthy or not ready yet" if one.passing else ""
-            return f"{amount(one.key, one.need)} requested; it has {_bare(one.key, one.have)}{broken}"
+            return f"{format_amount(one.key, one.need)} requested; it has {_bare(one.key, one.have)}{broken}"
         case "capacity":
-            return f"{amount(one.key, one.need)} requested; {_bare(one.key, max(0, one.have))} free now"
+            return f"{format_amount(one.key, one.need)} requested; {_bare(one.key, max(0, one.have))} free now"
         case "ports":
             return f"host port {one.key} is in use"
         case "unschedulable":
@@ -57,7 +57,7 @@ def blocker(one: Blocker) -> str:
             return f"creates no machine with {condition(one)}{'' if one.certain else ' that Berth knows'}"
         case "machines":
             most = f"; its largest has {one.have}" if one.have else ""
-            return f"creates no machine with {amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{most}"
+            return f"creates no machine with {format_amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{most}"
         case "limits":
             return f"its limits leave {_bare(one.key, max(0, one.have))} {one.key}; a machine needs {_bare(one.key, one.need)}"
         case "static":
@@ -81,7 +81,7 @@ def condition(one: Blocker) -> str:
     return one.key
 
 
-def amount(name: str, value: int) -> str:
+def format_amount(name: str, value: int) -> str:
     """Return ``8 nvidia.com/gpu``, ``16 cpu``, ``32Gi memory``."""
     return f"{_bare(name, value)} {name}"
 
@@ -103,15 +103,15 @@ def edit(one: Edit) -> str:
     place = dotted(one.path[:-1] if one.path[-1] == "-" else one.path)
     if one.op == "remove":
         return f"- {place}"
-    return f"{'+' if one.op == 'add' else '~'} {place}: {shown(one.value)}"
+    return f"{'+' if one.op == 'add' else '~'} {place}: {show_value(one.value)}"
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return a value on one line, as YAML writes it in one."""
     if isinstance(value, Mapping):
-        text = "{" + ", ".join(f"{key}: {shown(one)}" for key, one in value.items()) + "}"
+        text = "{" + ", ".join(f"{key}: {show_value(one)}" for key, one in value.items()) + "}"
     elif isinstance(value, list):
-        text = "[" + ", ".join(map(shown, value)) + "]"
+        text = "[" + ", ".join(map(show_value, value)) + "]"
     elif isinstance(value, str) and not _FLOW.isdisjoint(value):
         text = json.dumps(value)
     else:

@@ -50,7 +50,7 @@ def made_of(asked: Surroundings, catalog: Catalog) -> Manifest | None:
         if value.get("kind") == "Pod":
             continue
         try:
-            manifest = manifests.read(Document(file=str(value.get("kind")), value=value), catalog, asked.namespace)
+            manifest = manifests.read_manifest(Document(file=str(value.get("kind")), value=value), catalog, asked.namespace)
         except InputError:
             continue
         if manifest.subjects:

@@ -16,7 +16,7 @@ _NOISE = ("Pulled", "Pulling", "Created", "Started", "Scheduled", "SuccessfulCre
 """Reasons of events that tell nothing of why a pod waits."""
 
 
-def told(asked: Surroundings, pod: Raw | None) -> Iterator[Told]:
+def collect_messages(asked: Surroundings, pod: Raw | None) -> Iterator[Told]:
     """Yield what the scheduler, Karpenter, controllers and Kueue tell: the newest of each."""
     newest: dict[tuple[str, str], Told] = {}
     for one in maps_in(map_at(pod, "status").get("conditions")) if pod is not None else ():

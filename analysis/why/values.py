@@ -11,12 +11,12 @@ from policies.scheduling.blockers import Blocker
 from policies.verdict import Violation, dotted
 
 
-def text(found: Explanation) -> str:
+def format_explanation(found: Explanation) -> str:
     """Return the whole explanation; odd characters are escaped."""
-    return json.dumps(value(found), indent=2) + "\n"
+    return json.dumps(explanation_value(found), indent=2) + "\n"
 
 
-def value(found: Explanation) -> dict[str, Any]:
+def explanation_value(found: Explanation) -> dict[str, Any]:
     """Return it as maps and lists; fields that say nothing are left out."""
     every = {
         "object": found.title,
@@ -29,7 +29,7 @@ def value(found: Explanation) -> dict[str, Any]:
         "nominatedNode": found.nominated,
         "schedulingGates": list(found.gates),
         "suspended": found.suspended,
-        "queue": None if found.queue is None else queued.value(found.queue),
+        "queue": None if found.queue is None else queued.position_value(found.queue),
         "told": [one._asdict() for one in found.told],
         "outlook": found.outlook,
         "places": [_where(one) for one in found.where],

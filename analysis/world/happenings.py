@@ -58,7 +58,7 @@ def newest(found: Iterable[Happening]) -> Sequence[Happening]:
     return sorted(found, key=lambda one: (one.at, one), reverse=True)[:MOST]
 
 
-def of_dump(values: Iterable[Raw]) -> tuple[Sequence[Happening], Sequence[StoredReport]]:
+def read_events(values: Iterable[Raw]) -> tuple[Sequence[Happening], Sequence[StoredReport]]:
     """Return what Events and reports among these objects say."""
     events, reports = [], []
     for value in values:

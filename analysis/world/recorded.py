@@ -73,7 +73,7 @@ class Recorded:
         found: dict[tuple[str, str], Replayed] = {}
         for request, times in self._requests.values():
             try:
-                judged = admission_preview.judge(request, snapshot.facts_for(request.namespace))
+                judged = admission_preview.preview_admission(request, snapshot.facts_for(request.namespace))
             except PodError:
                 continue
             if not judged.judged:

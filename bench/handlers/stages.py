@@ -54,7 +54,7 @@ def in_process(setting: Setting, load: str) -> dict[str, float]:
     lines = setting.bodies(load).read_bytes().splitlines()
     sent = (bodies.with_number(line, number) for number, line in enumerate(_for_ever(lines)))
     for body, _ in zip(sent, range(300), strict=False):  # what is remembered after the first ones
-        handlers.judged("mutate", body, snapshot, metrics)
+        handlers.handle_review("mutate", body, snapshot, metrics)
     samples: collections.Counter[str] = collections.Counter()
 
     def sample(_: int, frame: FrameType | None) -> None:
@@ -69,7 +69,7 @@ def in_process(setting: Setting, load: str) -> dict[str, float]:
     while time.perf_counter() < until:
         body = next(sent)
         start = time.perf_counter()
-        handlers.judged("mutate", body, snapshot, metrics)
+        handlers.handle_review("mutate", body, snapshot, metrics)
         times.append(time.perf_counter() - start)
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
     signal.setitimer(signal.ITIMER_REAL, 0)

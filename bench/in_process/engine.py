@@ -16,7 +16,7 @@ from bench.measuring.candidates import LIBRARY
 from bench.measuring.setting import Setting
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.support import results_page
@@ -49,7 +49,7 @@ def library(policies: Path = LIBRARY, platforms: tuple[str, ...] = ("karpenter-a
     """As ``berth serve --policies ... --platforms ...`` loads it; without platforms every one is in force. From now on nothing is written
     to standard error."""
     log.to(_nowhere)
-    return load(Sources(policies=(str(policies),), platforms=platforms)).snapshot
+    return load_sources(Sources(policies=(str(policies),), platforms=platforms)).snapshot
 
 
 def echo(body: bytes) -> bytes:
@@ -61,9 +61,9 @@ def echo(body: bytes) -> bytes:
 def judge(file: Path, body: bytes, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None = None) -> bytes:
     """What ours does between the bytes, on the path that such a review is sent to. ``decisions``: those made before."""
     if not file.name.startswith("pods-"):
-        return handlers.workload(body, snapshot, metrics)[1]
+        return handlers.advise_workload(body, snapshot, metrics)[1]
     phase: Phase = "validate" if file.name.startswith("pods-update") else "mutate"
-    return handlers.judged(phase, body, snapshot, metrics, decisions=decisions)[1]
+    return handlers.handle_review(phase, body, snapshot, metrics, decisions=decisions)[1]
 
 
 def _first(file: Path, body: bytes, snapshot: Snapshot, metrics: Metrics) -> Callable[[], object]:

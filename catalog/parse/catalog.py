@@ -15,10 +15,10 @@ from catalog.catalog import Catalog
 from catalog.parse.check import checked
 from catalog.parse.devices import gpus, machines
 from catalog.parse.drivers import published
-from catalog.parse.kinds import between, workload
+from catalog.parse.kinds import between, parse_workload
 from catalog.parse.merge import layered
 from catalog.parse.platforms import platform, scheme
-from catalog.parse.reader import Fields, Notes, shown
+from catalog.parse.reader import Fields, Notes, show_yaml
 from catalog.platforms import AcceleratorTaint, Capacity, GraceCap, Protection, Words
 from catalog.reserved_keys import ReservedKeys
 from catalog.resources import Measure, ResourceKind, ResourcePattern
@@ -74,7 +74,7 @@ def _catalog(top: Fields) -> Catalog:
         spot_taints=top.records("spotTaints", _taint),
         never_tolerate=_column(top, "neverTolerate", "key"),
         protections=top.records("protections", _protection),
-        workloads=top.records("workloads", workload),
+        workloads=top.records("workloads", parse_workload),
         grace_caps=top.records("graceCaps", _grace_cap),
         between=top.records("between", between),
         podless_groups=frozenset(_column(top, "podlessGroups", "group")),
@@ -139,7 +139,7 @@ def _anchored(pattern: str, entry: Fields) -> re.Pattern[str]:
     try:
         return re.compile(f"^(?:{pattern})$", re.ASCII)
     except re.error as error:
-        entry.notes.append(f"{entry.at('pattern')}: expected a regular expression, got {shown(pattern)}: {error}")
+        entry.notes.append(f"{entry.at('pattern')}: expected a regular expression, got {show_yaml(pattern)}: {error}")
         return re.compile("^$")
 
 

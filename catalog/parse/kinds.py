@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from catalog.parse.reader import Fields, Notes, shown
-from catalog.workload import FIELDS, BaseObject, Between, DescribedPods, DeviceFields, TemplatePatch, Workload, joined
+from catalog.parse.reader import Fields, Notes, show_yaml
+from catalog.workload import FIELDS, BaseObject, Between, DescribedPods, DeviceFields, TemplatePatch, Workload, join_path
 
 _RESOURCE = re.compile(r"[a-z][a-z0-9]*")
 _VERSION = re.compile(r"(?:[a-z0-9.-]+/)?v[a-z0-9]+")
@@ -22,7 +22,7 @@ _KUEUE: tuple[Literal["suspends", "gates"], ...] = ("suspends", "gates")
 _SLURM: tuple[Literal["workload", "controller"], ...] = ("workload", "controller")
 
 
-def workload(entry: Fields) -> Workload:
+def parse_workload(entry: Fields) -> Workload:
     """Return one line of the section ``workloads``."""
     return Workload(
         name=entry.text("name"),
@@ -48,7 +48,9 @@ def between(entry: Fields) -> Between:
     """Return one line of the section ``between``."""
     plural = entry.text("resource")
     if plural and not _RESOURCE.fullmatch(plural):
-        entry.notes.append(f"{entry.at('resource')}: expected the kind as the API's paths have it, such as revisions, got {shown(plural)}")
+        entry.notes.append(
+            f"{entry.at('resource')}: expected the kind as the API's paths have it, such as revisions, got {show_yaml(plural)}"
+        )
     return Between(group=entry.text("group"), kind=entry.text("kind"), resource=plural)
 
 
@@ -124,18 +126,19 @@ def unreachable(workload: Workload) -> Iterator[str]:
     where = f"workloads: {workload.name}"
     what = "templates" if workload.templates else "pods"
     if not _RESOURCE.fullmatch(workload.resource):
-        yield f"{where}: {what} need a resource, the kind as the API's paths have it (deployments), got {shown(workload.resource)}"
+        yield f"{where}: {what} need a resource, the kind as the API's paths have it (deployments), got {show_yaml(workload.resource)}"
     if not workload.api_version:
         yield f"{where}: {what} need apiVersions"
     for version in workload.api_version:
         if not _VERSION.fullmatch(version):
-            yield f"{where}: expected an apiVersion such as apps/v1, got {shown(version)}"
+            yield f"{where}: expected an apiVersion such as apps/v1, got {show_yaml(version)}"
     for path in (*workload.templates, *(path for place in workload.places for path in paths_of(place))):
         if not _PATH.fullmatch(path):
-            yield f"{where}: expected a path of names such as spec.template, with two * or [*] at most, got {shown(path)}"
+            yield f"{where}: expected a path of names such as spec.template, with two * or [*] at most, got {show_yaml(path)}"
     for text in workload.finished:
         if not _END.fullmatch(text):
-            yield f"{where}: expected a path of names, and a value if only that one counts, such as status.phase=Failed, got {shown(text)}"
+            wanted = "a path of names, and a value if only that one counts, such as status.phase=Failed"
+            yield f"{where}: expected {wanted}, got {show_yaml(text)}"
     yield from (f"{where}: pods[{number}] has no containers" for number, one in enumerate(workload.places) if not _holds(one))
 
 
@@ -145,7 +148,7 @@ def _holds(place: DescribedPods) -> bool:
 
 def paths_of(place: DescribedPods) -> Iterator[str]:
     """Yield every path that a place names, from the object's root, those of ``at`` first."""
-    starts = [joined(place.root, at) for at in place.at]
+    starts = [join_path(place.root, at) for at in place.at]
     yield from starts
     named = (*place.containers, *place.init_containers, *place.resources)
     fields = (path for paths in place.fields.values() for path in paths)
@@ -155,11 +158,11 @@ def paths_of(place: DescribedPods) -> Iterator[str]:
     plain = (*place.spec, *place.labels, *place.annotations, *patches, *fields, *devices, *base)
     for path in (*(one.rpartition("=")[2] for one in named), *plain):
         if path.startswith("/"):
-            yield joined(place.root, path[1:])
+            yield join_path(place.root, path[1:])
         else:
-            yield from (joined(start, path) for start in starts)
+            yield from (join_path(start, path) for start in starts)
 
 
 def _under(at: str, path: str) -> str:
     """Return ``path`` within the value at ``at``; a path may also start at the root."""
-    return f"/{joined(at[1:], path)}" if at.startswith("/") else joined(at, path)
+    return f"/{join_path(at[1:], path)}" if at.startswith("/") else join_path(at, path)

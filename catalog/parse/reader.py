@@ -38,10 +38,10 @@ class Notes(list[str]):
     """Every mistake so far, as ``path: what is wrong``."""
 
     def wanted(self, path: str, wanted: str, got: object) -> None:
-        self.append(f"{path}: expected {wanted}, got {shown(got)}")
+        self.append(f"{path}: expected {wanted}, got {show_yaml(got)}")
 
 
-def shown(value: object) -> str:
+def show_yaml(value: object) -> str:
     """Return ``value`` in YAML flow style, at most 60 characters."""
     try:
         text = json.dumps(value)

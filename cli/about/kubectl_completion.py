@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from cli.about.tree import Command, Kind, Option, OptionValue, command
-from cli.main import guarded, named
+from cli.main import find_subcommand, guarded
 
 FILES, NO_SPACE, NOTHING, FOLDERS = 0, 2, 4, 16
 """ShellCompDirective of github.com/spf13/cobra (completions.go): what the shell does besides; the numbers are bits."""
@@ -34,7 +34,7 @@ def _print_candidates() -> int:
 def candidates(words: Sequence[str]) -> tuple[list[_Candidate], int]:
     """Return what the last word can become, and the directive."""
     *before, current = words or [""]
-    known = command(next(iter(named(before)), ""))
+    known = command(next(iter(find_subcommand(before)), ""))
     flag, equals, begun = current.partition("=")
     if equals and (option := _valued(known, flag)) is not None and option.typed is not None:
         found, directive = _of(option.typed, begun)

@@ -32,7 +32,7 @@ _ON_ALL = ("--help", "--color")
 """Options that every command has."""
 
 
-def page(commands: Sequence[Command], date: str) -> str:
+def manual_page(commands: Sequence[Command], date: str) -> str:
     """Return the page. ``date``: of the version, as 2026-11-23."""
     whole, *subcommands = commands
     lines = [

@@ -36,12 +36,12 @@ def add_parser(subcommands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
-    found = value()
+    found = version_value()
     print(json_text(found) if args.output == "json" else "\n".join(printable(line) for line in _lines(found)))
     return 0
 
 
-def value() -> dict[str, Any]:
+def version_value() -> dict[str, Any]:
     """Return what is known, as a value for JSON; ``commit`` is None where nothing tells it."""
     catalog = read_catalog([])
     return {

@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     catalog, chosen = options(sources_from(args))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
     with reading() as progress:
-        found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, progress.read, _INSTEAD)
+        found = whole_cluster.read_whole(args.kubeconfig, args.context, args.namespace, catalog, progress.read, _INSTEAD)
     for reason in found.unread.values():
         stderr.say(f"{reason}; results that depend on it are unknown")
     if args.policies:
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
         if (audited := assessment.of(pod)) is not None:
             ledger.put(audited)
     shown = AuditAnswer(ledger=ledger, snapshot=snapshot, exposure=lambda pod: exposure(pod, snapshot, age(pod.created)))
-    sys.stdout.write(html.text(shown) if args.output == "html" else answer.text(args.output, shown, screen.output()))
+    sys.stdout.write(html.format_audit_html(shown) if args.output == "html" else answer.format_answer(args.output, shown, screen.output()))
     return 0
 
 
@@ -169,7 +169,7 @@ def _reported(args: argparse.Namespace) -> int:
     if args.enforce_preview:
         sys.stdout.writelines(f"{line}\n" for line in reported.preview(args.enforce_preview, found, screen.output()))
     else:
-        sys.stdout.write(reported.text(args.output, found, screen.output()))
+        sys.stdout.write(reported.format_reported(args.output, found, screen.output()))
     return 2 if found.errors else 0
 
 
@@ -187,17 +187,19 @@ def _preview(args: argparse.Namespace, found: WholeCluster, snapshot: Snapshot, 
         now = preview.of_cluster(found, name, catalog, chosen)
     compared = Comparison(now=now, then=snapshot, prices=cost, diffs=False, anew=True, namespace=args.namespace)
     runs = Total()
-    runs.add(Piece("cluster", "documents"), existing.counted(found.pods, found.owners, compared.start(), now.cluster.nodes))
+    runs.add(Piece("cluster", "documents"), existing.count_existing(found.pods, found.owners, compared.start(), now.cluster.nodes))
     recorded = Total() if args.recordings else None
     if recorded is not None:
-        for one in each("evaluated", "parts of the recordings", processes.judged(pieces(args.recordings), compared, processes.cores())):
+        for one in each(
+            "evaluated", "parts of the recordings", processes.replay_pieces(pieces(args.recordings), compared, processes.cores())
+        ):
             if isinstance(one, InputError):
                 recorded.fail(one)
             else:
                 recorded.add(*one)
         for error in recorded.errors:
             print(stderr.line(error), file=sys.stderr)
-    sys.stdout.writelines(f"{line}\n" for line in preview.lines(name, runs, recorded, screen.output()))
+    sys.stdout.writelines(f"{line}\n" for line in preview.preview_lines(name, runs, recorded, screen.output()))
     return 2 if recorded is not None and recorded.wrong else 0
 
 

@@ -103,8 +103,8 @@ def run(args: argparse.Namespace) -> int:
     if args.output == "table":
         sys.stdout.write(effective_output.table(answer, wrong, screen.output()))
     else:
-        value = effective_output.value(answer, wrong)
-        sys.stdout.write(yaml_writer.text(value) if args.output == "yaml" else json_text(value) + "\n")
+        value = effective_output.effective_value(answer, wrong)
+        sys.stdout.write(yaml_writer.write_yaml(value) if args.output == "yaml" else json_text(value) + "\n")
     return 0
 
 
@@ -134,10 +134,10 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
     if args.facts:
         raise InputError(file="--facts", message="needs policies from files too: add --policies PATH, or remove --facts")
     catalog, chosen = options(sources_from(as_of_a_cluster(args)))
-    found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
+    found = from_cluster.read_namespace(args.kubeconfig, args.context, args.namespace, catalog, chosen)
     if not found.snapshot.placed and "Node" in found.unread:
         chosen = replace(chosen, platforms=assumed_platforms())
-        found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
+        found = from_cluster.read_namespace(args.kubeconfig, args.context, args.namespace, catalog, chosen)
     elif not found.snapshot.placed:
         stderr.say("no node shows the platform, so placement is checked but not written; set --platforms")
     say_capped(found.snapshot, chosen)

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         if "/" not in name:
             raise InputError(file="--resource-name", message=f'"{name}" is not an extended resource; write for example acme.example/npu')
     catalog = read_catalog([args.catalog] if args.catalog else [])
-    print(HEAD + yaml_writer.text(configuration(catalog, args.name, args.resource_name)), end="")
+    print(HEAD + yaml_writer.write_yaml(configuration(catalog, args.name, args.resource_name)), end="")
     return 0
 
 

@@ -17,7 +17,7 @@ from cli.output import stderr
 from cli.policy_cases import case as cases
 from cli.policy_cases import changes
 from cli.policy_cases.changes import Seen
-from cli.policy_cases.results import text
+from cli.policy_cases.results import format_results
 from cli.policy_cases.run import Fill, Run
 from cli.policy_cases.run import run as run_cases
 from cli.terminal import screen
@@ -88,7 +88,7 @@ def _once(args: argparse.Namespace, defaults: Mapping[str, Any]) -> tuple[int, S
     found = run_cases(args.paths, defaults, fill)
     for line in (*found.warnings, *(f"{error.place}: {error.message}" for error in found.errors)):
         stderr.say(line)
-    sys.stdout.write(text(args.output, found, args.min_coverage, screen.output()))
+    sys.stdout.write(format_results(args.output, found, args.min_coverage, screen.output()))
     sys.stdout.flush()
     return code(found, args.min_coverage), found.seen
 

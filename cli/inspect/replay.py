@@ -26,7 +26,7 @@ from documents.recordings.pieces import Piece, pieces
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Updater
-from sources.sources import load, options
+from sources.sources import load_sources, options
 
 if TYPE_CHECKING:
     from sources.whole_cluster import WholeCluster
@@ -92,7 +92,7 @@ def _lines(form: str, total: Total, told: list[str]) -> Iterable[str]:
         return ci_output.junit(total, told)
     if form == "github":
         return ci_output.github(total, told)
-    return text_output.text(total, screen.output())
+    return text_output.format_text(total, screen.output())
 
 
 def _from_files(args: argparse.Namespace) -> Comparison:
@@ -111,13 +111,13 @@ def _compared(args: argparse.Namespace, now: Snapshot, then: Snapshot | None) ->
 
 def _old(args: argparse.Namespace, facts: Iterable[Mapping[str, Any]], *, all_nodes: bool = False) -> Snapshot:
     """Return the policies of then, with the facts of now: which facts there were then no recording says."""
-    return load(replace(sources_from(args), policies=tuple(args.against)), list(facts), all_nodes=all_nodes).snapshot
+    return load_sources(replace(sources_from(args), policies=tuple(args.against)), list(facts), all_nodes=all_nodes).snapshot
 
 
 def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
     total = Total()
     with Progress() as progress:
-        for one in processes.judged(pieces(args.files), chosen, args.processes or processes.cores()):
+        for one in processes.replay_pieces(pieces(args.files), chosen, args.processes or processes.cores()):
             if isinstance(one, InputError):
                 total.fail(one)
             else:
@@ -135,7 +135,7 @@ def _of_cluster(args: argparse.Namespace) -> Total:
     if args.files:
         return _of_files(args, chosen)
     total = Total()
-    total.add(Piece(CLUSTER, "documents"), existing.counted(found.pods, found.owners, chosen.start(), now.cluster.nodes))
+    total.add(Piece(CLUSTER, "documents"), existing.count_existing(found.pods, found.owners, chosen.start(), now.cluster.nodes))
     return total
 
 
@@ -155,7 +155,7 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
         raise InputError(file="--facts", message="facts are read from the cluster; remove --facts, or pass FILEs and --policies")
     catalog, settings = options(sources_from(args))
     with reading() as progress:
-        found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, progress.read)
+        found = whole_cluster.read_whole(args.kubeconfig, args.context, args.namespace, catalog, progress.read)
     for reason in found.unread.values():
         stderr.say(f"{reason}; results that depend on it are unknown")
     own = Updater(catalog, settings).apply(found.changes(), all_nodes=found.all_nodes).snapshot if found.installed else None

@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         cluster = scanned_cluster.recorded(args.dumps, args.namespace, catalog)
     else:
         with reading() as progress:
-            cluster = scanned_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, progress.read)
+            cluster = scanned_cluster.read_scanned(args.kubeconfig, args.context, args.namespace, catalog, progress.read)
     snapshot = shipped(catalog, chosen, cluster)
     seen, remedies = see(cluster, snapshot, cost), Remedies(snapshot, apply_patch)
     with reading() as progress:
@@ -93,11 +93,11 @@ def run(args: argparse.Namespace) -> int:
     if args.suggest:
         suggested.write(args.suggest, suggestions(seen, report.hits, chosen, apply_patch))
     if args.diff:
-        sys.stdout.write(scan_diff.text(report.hits, remedies, screen.output()))
+        sys.stdout.write(scan_diff.format_scan_diff(report.hits, remedies, screen.output()))
     elif args.output == "text":
-        sys.stdout.write(scan_output.text(report, screen.output()))
+        sys.stdout.write(scan_output.format_scan(report, screen.output()))
     else:
-        sys.stdout.write(scan_html.text(report) if args.output == "html" else scan_output.as_json(report))
+        sys.stdout.write(scan_html.format_scan_html(report) if args.output == "html" else scan_output.as_json(report))
     return 0
 
 

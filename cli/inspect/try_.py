@@ -14,8 +14,8 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
-from analysis.admission.judge import ManifestResult, judge
-from analysis.admission.manifests import read
+from analysis.admission.judge import ManifestResult, admit_manifest
+from analysis.admission.manifests import read_manifest
 from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
 from cli.output import manifests, report, stderr
 from cli.terminal import screen
@@ -137,10 +137,10 @@ class Trial:
         if (error := next(unfilled(item, self.snapshot), None)) is not None:
             raise error
         namespace, catalog = self.inputs.namespace, self.snapshot.catalog
-        manifest = read(item, catalog, namespace, as_served=self.as_served, around=self.inputs.around)
-        outcome = judge(manifest, self.snapshot)
+        manifest = read_manifest(item, catalog, namespace, as_served=self.as_served, around=self.inputs.around)
+        outcome = admit_manifest(manifest, self.snapshot)
         self.code = max(self.code, DENIED if outcome.denied else ADMITTED)
-        self.err.write("".join(f"{line}\n" for line in report.lines(outcome, screen.errors())))
+        self.err.write("".join(f"{line}\n" for line in report.report_lines(outcome, screen.errors())))
         self.platform.update(dict.fromkeys(report.of_platform(outcome)))
         return outcome
 

@@ -73,7 +73,9 @@ def run(args: argparse.Namespace) -> int:
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
     found = _of_file(args, catalog, chosen) if args.file else _of_cluster(args, catalog, chosen)
-    sys.stdout.write(values.text(found) if args.output == "json" else text.text(found, datetime.now(UTC), screen.output()))
+    sys.stdout.write(
+        values.format_explanation(found) if args.output == "json" else text.format_why(found, datetime.now(UTC), screen.output())
+    )
     if args.fix:
         _fix(args.fix, found.value)
     return 0
@@ -88,18 +90,18 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
         raise InputError(file=args.target, message="is not TYPE/NAME; write for example pod/train-0")
     asked_cluster.kind_of(type_, catalog)
     with reading() as progress:
-        asked = asked_cluster.read(args.kubeconfig, args.context, args.namespace, (type_, name), catalog, progress.read)
+        asked = asked_cluster.read_surroundings(args.kubeconfig, args.context, args.namespace, (type_, name), catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
     explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
     return explainer.of_object(args.target, asked, made_of(asked, catalog))
 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
-    from analysis.admission.manifests import read
+    from analysis.admission.manifests import read_manifest
     from analysis.why.explain import Explainer
     from sources import surroundings as asked_cluster
 
-    manifests = [read(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
+    manifests = [read_manifest(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
     manifest = next((one for one in manifests if one.subjects), None)
     if manifest is None:
         raise InputError(file=args.file, message="has no pod and no workload that creates pods")
@@ -107,7 +109,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
         asked = Surroundings(namespace=manifest.namespace, value={})
     else:
         with reading() as progress:
-            asked = asked_cluster.read(args.kubeconfig, args.context, manifest.namespace, None, catalog, progress.read)
+            asked = asked_cluster.read_surroundings(args.kubeconfig, args.context, manifest.namespace, None, catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
     explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
     title = f"{manifest.kind.lower()}/{manifest.name}"
@@ -145,7 +147,7 @@ def _fix(file: str, value: Any) -> None:
     if value is None:
         raise InputError(file=file, message="was not written: there is no change to make")
     try:
-        Path(file).write_text(yaml_writer.text(value), encoding="utf-8")
+        Path(file).write_text(yaml_writer.write_yaml(value), encoding="utf-8")
     except OSError as error:
         raise InputError(file=file, message=f"cannot be written: {error.strerror}") from None
     stderr.say(f"wrote {file}")

@@ -24,9 +24,9 @@ WIDEST = 400
 """Characters of what somebody else tells: the scheduler's sentence about ten reasons."""
 
 
-def text(found: Explanation, now: datetime, screen: Terminal = PLAIN) -> str:
+def format_why(found: Explanation, now: datetime, screen: Terminal = PLAIN) -> str:
     """Return what is shown."""
-    lines: list[str | Styled] = [*head(found, now), *(queued.lines(found.queue) if found.queue else ()), *_words(found.told, now)]
+    lines: list[str | Styled] = [*head(found, now), *(queued.position_lines(found.queue) if found.queue else ()), *_words(found.told, now)]
     match found.state:
         case "denied":
             lines += _denied(found)
@@ -57,7 +57,7 @@ def state(found: Explanation, now: datetime) -> str:
     pods = f"; its pods: {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
     match found.state:
         case "pending":
-            gates = f", gated by {listed(found.gates)}" if found.gates else ""
+            gates = f", gated by {list_some(found.gates)}" if found.gates else ""
             is_ = f"Pending, created {since(found.since, now)}{gates}"
         case "denied":
             is_ = "its pods are denied"
@@ -83,7 +83,7 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
         return
     yield from ("", "Where it could run:") if found.where else ("", "There are no nodes and no NodePools.")
     for one in found.where[:MOST_PLACES]:
-        yield f"  {where(one)}"
+        yield f"  {describe_place(one)}"
         if not one.blockers:
             yield "    no blocker found"
         for blocker, count in one.blockers[:MOST_REASONS]:
@@ -94,7 +94,7 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
     if len(found.where) > MOST_PLACES:
         yield f"  and {len(found.where) - MOST_PLACES} more groups with more blockers: {stderr.name()} why -o json"
     if found.unjudged:
-        yield f"Not checked: {listed(sentences.UNJUDGED.get(name, name) for name in found.unjudged)}; see the scheduler's message."
+        yield f"Not checked: {list_some(sentences.UNJUDGED.get(name, name) for name in found.unjudged)}; see the scheduler's message."
     yield ""
     yield from _verdict(found)
 
@@ -123,7 +123,7 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
     elif remedy.edits:
         yield from _remedy(found, remedy)
     for violation in remedy.found.forbidden[:2]:
-        yield f"A smaller change would be denied by {listed(violation.policies)}: {violation}"
+        yield f"A smaller change would be denied by {list_some(violation.policies)}: {violation}"
 
 
 def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
@@ -148,7 +148,7 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
         if remedy.found.then is not None and (words := sentences.THEN.get(remedy.found.then)):
             yield words
     if remedy.runs_on:
-        yield f"It then fits {listed(remedy.runs_on)}."
+        yield f"It then fits {list_some(remedy.runs_on)}."
     for pool, machines in remedy.buys.items():
         name, usd = machines[0] if machines else ("a machine", None)
         price = "" if usd is None else f" ({usd:.2f} USD per hour on demand)"
@@ -172,14 +172,14 @@ def _denied(found: Explanation) -> Iterator[str]:
 
 
 def _denial(one: Violation) -> Iterator[str]:
-    yield f"  {listed(one.policies) or 'Berth'}{_fields(one)}"
+    yield f"  {list_some(one.policies) or 'Berth'}{_fields(one)}"
     yield f"    {one.code}: {one.fact_at(dotted)}"
     yield f"    fix: {one.fix_at(dotted)}"
 
 
 def _fields(one: Violation) -> str:
     names = [name for _, name in one.fields]
-    return f", {listed(names)}" if names else ""
+    return f", {list_some(names)}" if names else ""
 
 
 def _admitted(found: Explanation) -> Iterator[str]:
@@ -187,15 +187,15 @@ def _admitted(found: Explanation) -> Iterator[str]:
     if found.wrote:
         yield "Written by policies:"
         for entry in found.wrote:
-            yield f"  {entry['path']}: {listed(entry['by'])} ({entry['rule']})"
+            yield f"  {entry['path']}: {list_some(entry['by'])} ({entry['rule']})"
     elif found.summary:
         yield f"Policies made {found.summary} edits; their record was too long to keep in full."
     else:
         yield "No policy changed it."
     if found.policies:
-        yield f"Policies that apply to it: {listed(found.policies)}."
+        yield f"Policies that apply to it: {list_some(found.policies)}."
     if found.missing:
-        fields = listed(dict.fromkeys(field(edit) for edit in found.missing))
+        fields = list_some(dict.fromkeys(field(edit) for edit in found.missing))
         yield f"It lacks what policies in Enforce write ({fields}): it was created while Berth did not answer, or under other policies."
     for violation in found.outgrown:
         yield f"It would be denied now: {violation}"
@@ -207,19 +207,19 @@ def _would(found: Explanation) -> Iterator[str]:
         if one.violations:
             yield f"{one.policy} ({one.mode}) would deny it in Enforce: {one.violations[0]}"
         elif one.edits or one.dropped:
-            fields = listed(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
+            fields = list_some(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
             yield f"{one.policy} ({one.mode}) would change {fields} in Enforce."
 
 
-def where(one: PlaceKind) -> str:
+def describe_place(one: PlaceKind) -> str:
     """Return what a place is called."""
     if one.pool:
         return f"NodePool {one.title}"
     kind = f" ({one.title})" if one.title else ""
-    return f"{len(one.names)} node{'s' if len(one.names) > 1 else ''} {listed(one.names)}{kind}"
+    return f"{len(one.names)} node{'s' if len(one.names) > 1 else ''} {list_some(one.names)}{kind}"
 
 
-def listed(names: Iterable[str]) -> str:
+def list_some(names: Iterable[str]) -> str:
     """Return some names, and how many more there are."""
     every = list(names)
     more = f" and {len(every) - MOST_NAMES} more" if len(every) > MOST_NAMES + 1 else ""

@@ -14,7 +14,7 @@ from cli.terminal.screen import PLAIN, Style, Terminal
 from cli.terminal.widths import padded, wrapped
 from cli.terminal.widths import width as columns
 from documents.printable import printable
-from policies.objects.wording import condition, place
+from policies.objects.wording import condition, describe_scope
 from policies.state.objects import ObjectEntry, id_of
 from policies.values import duration
 
@@ -73,7 +73,7 @@ def reach(standing: NamespacePolicy) -> str:
     pods = f"{only}{chosen}" if (chosen := condition(standing.policy)) else ""
     users = standing.policy.exclude_users
     excludes = f"; except requests of {', '.join(sorted(users))}" if users else ""
-    return f"{never}{place(standing.policy)}{pods}{excludes}"
+    return f"{never}{describe_scope(standing.policy)}{pods}{excludes}"
 
 
 def _rows(rows: Iterable[EffectiveRow], width: int, indent: str = "  ", section: bool = False) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _options(kind: PodKind, base: PodKind) -> Iterator[str]:
     if kind.gpus != base.gpus:
         yield f"--gpus {kind.gpus}"
     if kind.seconds != base.seconds and kind.seconds is not None:
-        yield f"--duration {duration.text(kind.seconds)}"
+        yield f"--duration {duration.format_duration(kind.seconds)}"
 
 
 def _wrong(entry: ObjectEntry, width: int) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
 # --- JSON ---
 
 
-def value(answer: Effective, wrong: Sequence[ObjectEntry]) -> dict[str, Any]:
+def effective_value(answer: Effective, wrong: Sequence[ObjectEntry]) -> dict[str, Any]:
     """Return the same as a JSON value for programs."""
     return {
         "namespace": answer.namespace,
@@ -182,7 +182,7 @@ def _kind(kind: PodKind) -> dict[str, Any]:
 def _standing(one: NamespacePolicy) -> dict[str, Any]:
     policy = one.policy
     named = {"object": policy.id, "mode": one.mode, "declaredMode": policy.mode, "acts": one.acts}
-    return {**named, "scope": place(policy), "pods": condition(policy), "excludes": sorted(policy.exclude_users)}
+    return {**named, "scope": describe_scope(policy), "pods": condition(policy), "excludes": sorted(policy.exclude_users)}
 
 
 def _row(row: EffectiveRow) -> dict[str, Any]:

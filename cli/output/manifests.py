@@ -9,9 +9,9 @@ from typing import Any, Protocol, TextIO
 
 from analysis.admission.judge import ManifestResult, PodResult
 from analysis.admission.manifests import REVIEWED
-from analysis.reviews.review import answer
+from analysis.reviews.review import answer_review
 from cli.output.diff import coloured, unified
-from cli.output.report import place
+from cli.output.report import locate_document
 from cli.terminal import screen
 from cli.terminal.screen import is_terminal
 from documents import yaml_writer
@@ -45,7 +45,7 @@ class Diff:
             manifest = outcome.manifest
             if outcome.after is manifest.value:
                 continue
-            diff = unified(manifest.value, outcome.after, f"{place(manifest.document)} {manifest.kind}/{manifest.name}")
+            diff = unified(manifest.value, outcome.after, f"{locate_document(manifest.document)} {manifest.kind}/{manifest.name}")
             if diff:
                 self.stream.write("\n".join(coloured(diff, self.screen)) + "\n")
 
@@ -59,7 +59,7 @@ class Yaml:
 
     def document(self, document: Document, outcomes: list[ManifestResult]) -> None:
         self.stream.write("" if self.first else "---\n")
-        self.stream.write(yaml_writer.text(admitted(document, outcomes)))
+        self.stream.write(yaml_writer.write_yaml(admitted(document, outcomes)))
         self.first = False
 
     def end(self) -> None: ...
@@ -103,7 +103,7 @@ class Answers:
 def _answer(pod: PodResult, document: Document, number: int) -> dict[str, Any]:
     asked = pod.subject.review
     uid = asked.uid or str(uuid.uuid5(_DOCUMENTS, f"{document.file}\n{document.index}\n{document.path}\n{number}"))
-    return answer(replace(asked, uid=uid), pod.mutate)
+    return answer_review(replace(asked, uid=uid), pod.mutate)
 
 
 def admitted(document: Document, outcomes: list[ManifestResult]) -> Any:

@@ -13,7 +13,7 @@ from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import printable
 from policies.document import Document, path_text
 from policies.messages import Place
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.pods import unlisted_accelerators
 from policies.verdict import AuditOutcome, Verdict, dotted
 from policies.workloads import parts
@@ -26,7 +26,7 @@ _MOST_HELD = 3
 """Most unjudged accelerators of one object that are named."""
 
 
-def place(document: Document) -> str:
+def locate_document(document: Document) -> str:
     """Return a place such as ``train.yaml document 2 items[0]``, without the parts that are not needed."""
     number = "" if document.only else f" document {document.index}"
     inner = path_text(document.path)
@@ -39,11 +39,11 @@ def title(outcome: ManifestResult) -> str:
     return f'{manifest.kind} "{manifest.name}"' if manifest.name else manifest.kind
 
 
-def lines(outcome: ManifestResult, screen: Terminal = PLAIN) -> Iterator[str]:
+def report_lines(outcome: ManifestResult, screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield the decision, then violations, warnings and what policies in Audit or Warn would have done."""
     aside = f"; {outcome.manifest.aside}" if outcome.manifest.aside else ""
-    verdict = screen.paint(_style(outcome), printable(decision(outcome)))
-    yield f"{printable(f'{place(outcome.manifest.document)}: {title(outcome)}')}: {verdict}{printable(aside)}"
+    verdict = screen.paint(_style(outcome), printable(describe_verdict(outcome)))
+    yield f"{printable(f'{locate_document(outcome.manifest.document)}: {title(outcome)}')}: {verdict}{printable(aside)}"
     yield from map(printable, _reasons(outcome))
 
 
@@ -83,7 +83,7 @@ def _of_platform(outcome: ManifestResult) -> Iterator[str]:
     yield from (f"for the platform team: {unlisted_accelerators.unknown(one.name)}" for one in outcome.held if not one.known)
 
 
-def decision(outcome: ManifestResult) -> str:
+def describe_verdict(outcome: ManifestResult) -> str:
     """Return the verdict on an object in a few words: ``admitted with 2 edits``."""
     if outcome.denied:
         return "denied"
@@ -151,7 +151,7 @@ def _details(pod: PodResult) -> Iterator[str]:
 
 def _flow(value: Any) -> str:
     """Return the value as JSON on one line, cut to a maximum length."""
-    return cut(json.dumps(value, ensure_ascii=False), _MOST_FLOW)
+    return cut_text(json.dumps(value, ensure_ascii=False), _MOST_FLOW)
 
 
 def _place(pod: PodResult | None) -> Place:

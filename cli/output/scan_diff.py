@@ -14,7 +14,7 @@ from policies.patch.applied import APPLIED
 from policies.pods.view import Raw
 
 
-def text(hits: Sequence[Hit], remedies: Remedies, screen: Terminal = PLAIN) -> str:
+def format_scan_diff(hits: Sequence[Hit], remedies: Remedies, screen: Terminal = PLAIN) -> str:
     """Return the diffs; pods of a workload that get the same edits are one, with their number."""
     shown: dict[tuple[str, str], int] = {}
     for hit in _pods(hits):

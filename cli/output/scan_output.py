@@ -19,9 +19,9 @@ MOST_SHOWN = 12
 HEADS = ("NODE GROUP", "MODEL", "NODES", "GPUS", "USED", "USD/H")
 
 
-def text(report: ScanReport, screen: Terminal = PLAIN) -> str:
+def format_scan(report: ScanReport, screen: Terminal = PLAIN) -> str:
     """Return the report as text."""
-    lines = [summary(report), ""]
+    lines = [summarize_scan(report), ""]
     if report.groups:
         lines += [*table(HEADS, [cells(group) for group in report.groups], screen), ""]
     for kind, found in groupby(report.findings, lambda one: one.kind):
@@ -36,7 +36,7 @@ def _section(kind: Any, found: Sequence[Finding]) -> Iterator[str]:
     yield f"  {wording.why(kind)}"
     advised = ""
     for finding in found[:MOST_SHOWN]:
-        yield f"  - {where(finding)}{counted(finding)}: {wording.fact(finding)}"
+        yield f"  - {describe_subject(finding)}{describe_weight(finding)}: {wording.fact(finding)}"
         if (advice := wording.advice(finding)) != advised:
             yield f"      -> {advice}"
             advised = advice
@@ -44,7 +44,7 @@ def _section(kind: Any, found: Sequence[Finding]) -> Iterator[str]:
         yield f"  - and {len(found) - MOST_SHOWN} more; for all, run berth scan -o json"
 
 
-def summary(report: ScanReport) -> str:
+def summarize_scan(report: ScanReport) -> str:
     """Return the first line: what there is."""
     devices, held = sum(group.devices for group in report.groups), sum(group.held for group in report.groups)
     nodes = sum(group.nodes for group in report.groups)
@@ -59,7 +59,7 @@ def cells(group: DeviceGroup) -> tuple[str, ...]:
     return f"{group.what} {group.name}", group.model or "?", str(group.nodes), str(group.devices), str(group.held), usd
 
 
-def where(finding: Finding) -> str:
+def describe_subject(finding: Finding) -> str:
     """Return the place: ``Job research/train``, ``NodePool gpu``, ``pods in web``."""
     kind, namespace, name = finding.where
     if not name:
@@ -67,7 +67,7 @@ def where(finding: Finding) -> str:
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
 
-def counted(finding: Finding) -> str:
+def describe_weight(finding: Finding) -> str:
     """Return what hangs on it: ``(2 pods, 16 GPUs, 43.92 USD/h)``."""
     parts = [_count(finding.nodes, "node")] if finding.nodes else []
     parts += [_count(finding.pods, "pod")] if finding.pods else []
@@ -100,7 +100,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def value(report: ScanReport) -> dict[str, Any]:
+def scan_value(report: ScanReport) -> dict[str, Any]:
     """Return the report as a value for JSON."""
     library = report.library
     return {
@@ -133,7 +133,7 @@ def value(report: ScanReport) -> dict[str, Any]:
 
 def as_json(report: ScanReport) -> str:
     """Return the report as JSON."""
-    return json.dumps(value(report), indent=2) + "\n"
+    return json.dumps(scan_value(report), indent=2) + "\n"
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "usdPerHour": rounded(finding.usd),
         "mended": finding.mended,
         "restsOn": NEEDS.get(finding.kind, ()),
-        "message": f"{where(finding)}: {wording.fact(finding)}",
+        "message": f"{describe_subject(finding)}: {wording.fact(finding)}",
         "advice": wording.advice(finding),
     }
 

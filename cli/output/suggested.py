@@ -21,7 +21,7 @@ def write(folder: str, found: Iterable[WrittenSuggestion]) -> None:
     Raises InputError, and writes nothing, if the folder has another file of such a name.
     """
     place = Path(folder)
-    texts = {place / f"{one.suggestion.name}.yaml": text(one) for one in found}
+    texts = {place / f"{one.suggestion.name}.yaml": format_suggestion(one) for one in found}
     if not texts:
         stderr.say("found no GPU node and no GPU pod, so there is no policy to suggest")
         return
@@ -41,7 +41,7 @@ def write(folder: str, found: Iterable[WrittenSuggestion]) -> None:
     stderr.say(f"wrote {len(texts)} policies in Audit to {folder}; to preview them: berth audit --policies {folder}")
 
 
-def text(one: WrittenSuggestion) -> str:
+def format_suggestion(one: WrittenSuggestion) -> str:
     """Return a policy as YAML with its comment."""
     lines = [line for sentence in comment(one) for line in textwrap.wrap(printable(sentence), WIDTH)]
-    return "".join(f"# {line}\n" for line in lines) + yaml_writer.text(one.suggestion.manifest())
+    return "".join(f"# {line}\n" for line in lines) + yaml_writer.write_yaml(one.suggestion.manifest())

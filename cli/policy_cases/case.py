@@ -69,7 +69,7 @@ class Case:
         return [value] if isinstance(value, str) else list(value)
 
 
-def read(document: Document, defaults: Mapping[str, Any]) -> Case | list[InputError]:
+def read_case(document: Document, defaults: Mapping[str, Any]) -> Case | list[InputError]:
     """Return the case in a document, or everything that is wrong with it. ``defaults``: for keys that it leaves out."""
     if not isinstance(document.value, dict):
         return [document.error((), f"must be a test case, a map with why, policies, pod and expect; found {kind_of(document.value)}")]

@@ -44,7 +44,7 @@ class CaseRequest:
         return outcome.of_pod(self.subject, facts, whole_patch="patch" in self.case.expected)
 
 
-def asked(case: Case, worlds: Worlds) -> CaseRequest:
+def read_request(case: Case, worlds: Worlds) -> CaseRequest:
     """Return what a case asks. Raises CaseError where it can't be asked."""
     world, given = worlds.of(case), case.given
     if given["claim"] is not None:

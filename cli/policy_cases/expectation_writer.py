@@ -47,7 +47,7 @@ def _rows(value: Any) -> Any:
     return [_rows(item) for item in value] if isinstance(value, list) else value
 
 
-def text(found: Mapping[str, Any]) -> str:
+def format_outcome(found: Mapping[str, Any]) -> str:
     """Return an outcome as it stands in a file, without the last line end."""
     if not found:
         return f"{KEY}: {{}}"
@@ -61,7 +61,7 @@ def write(document: Document, found: Mapping[str, Any]) -> None:
     with file.open(encoding="utf-8", newline="") as opened:
         whole = opened.read()
     start, end = _place(document, whole)
-    new = text(found)
+    new = format_outcome(found)
     if "\r\n" in whole:
         new = new.replace("\n", "\r\n")
     with file.open("w", encoding="utf-8", newline="") as opened:

@@ -53,7 +53,7 @@ class CaseDecision:
 def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> CaseDecision:
     """Return what comes of a pod at /mutate and, if it is created and admitted there, at /validate."""
     verdict = evaluate(request, facts)
-    found = plain(verdict)
+    found = plain_data(verdict)
     if whole_patch:
         found["patch"] = list(verdict.patch)
     if request.phase == "mutate" and request.operation == "CREATE" and verdict.judged and not verdict.violations:
@@ -66,17 +66,17 @@ def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> CaseDec
 
 def of_claim(request: ClaimRequest, facts: Facts) -> CaseDecision:
     """Return what comes of the creation of a claim at /mutate and, if it is admitted there, at /validate."""
-    verdict = judging.judge(request, facts)
+    verdict = judging.evaluate_claim(request, facts)
     shown = replace(verdict, would=tuple(would for would in verdict.would if would.violations or would.edits or would.remarks))
-    found = plain(shown)
+    found = plain_data(shown)
     if request.phase == "mutate" and verdict.judged and not verdict.violations:
         edited = apply_patch(dict(request.made), verdict.patch)
-        if denied := judging.judge(replace(request, made=edited, phase="validate"), facts).violations:
+        if denied := judging.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations:
             found["validate"] = [Sentence(v) for v in denied]
     return CaseDecision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
 
 
-def plain(verdict: Verdict) -> dict[str, Any]:
+def plain_data(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as plain data, without its patch."""
     if not verdict.judged:
         return {"unjudged": True}

@@ -15,8 +15,8 @@ from documents.printable import printable
 from policies.document import InputError, path_text
 
 
-def text(form: str, found: Run, least: float, screen: Terminal = PLAIN) -> str:
-    """Return the results as ``text``, ``junit`` or ``json``. ``least``: the percentage of fields wanted."""
+def format_results(form: str, found: Run, least: float, screen: Terminal = PLAIN) -> str:
+    """Return the results as ``format_results``, ``junit`` or ``json``. ``least``: the percentage of fields wanted."""
     if form == "json":
         return json.dumps(_value(found), indent=2) + "\n"
     return _junit(found, least) if form == "junit" else "".join(f"{line}\n" for line in _lines(found, least, screen))

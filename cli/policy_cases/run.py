@@ -12,7 +12,7 @@ from cli.policy_cases.case import Case
 from cli.policy_cases.changes import Seen, look
 from cli.policy_cases.comparison import differences
 from cli.policy_cases.coverage import Coverage
-from cli.policy_cases.decisions import asked
+from cli.policy_cases.decisions import read_request
 from cli.policy_cases.files import files
 from cli.policy_cases.worlds import CaseError, Worlds
 from cli.terminal.progress import each
@@ -65,7 +65,7 @@ def run(paths: Sequence[str], defaults: Mapping[str, Any], fill: Fill = "nothing
     for document in each("tested", "documents", documents):
         if cases.is_object(document):
             continue
-        case = cases.read(document, defaults)
+        case = cases.read_case(document, defaults)
         if isinstance(case, Case):
             _test(found, case, worlds, fill)
         else:
@@ -81,7 +81,7 @@ def run(paths: Sequence[str], defaults: Mapping[str, Any], fill: Fill = "nothing
 
 def _test(found: Run, case: Case, worlds: Worlds, fill: Fill) -> None:
     try:
-        question = asked(case, worlds)
+        question = read_request(case, worlds)
         decision = question.decide()
         diff = differences(case.expected, decision.outcome)
         result: Result = "failed" if diff else "passed"

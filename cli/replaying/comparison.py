@@ -163,7 +163,7 @@ class Comparer:
         if found is None:
             if any(work_budget.items(pod) > work_budget.MOST for pod in (request.pod, request.old_pod or {})):
                 raise _TooCostly
-            judgement = admission_preview.judge(request, facts)
+            judgement = admission_preview.preview_admission(request, facts)
             found = _ComparedDecision(judgement)
             if key is not None:
                 self._judged.keep(key, found, size + _OVERHEAD)

@@ -47,7 +47,7 @@ class Counted:
         self.first.setdefault(reason, line)
 
 
-def counted(piece: Piece, comparer: Comparer) -> Counted:
+def count_piece(piece: Piece, comparer: Comparer) -> Counted:
     """Judge what is in a piece."""
     found = Counted()
     for entry in entries(piece, _ABOUT):

@@ -20,7 +20,7 @@ from policies.pods.view import PodError
 from policies.state.snapshot import Snapshot
 
 
-def counted(pods: Sequence[StoredPod], owners: Owners, comparer: Comparer, nodes: Mapping[str, Mapping[str, str]]) -> Counted:
+def count_existing(pods: Sequence[StoredPod], owners: Owners, comparer: Comparer, nodes: Mapping[str, Mapping[str, str]]) -> Counted:
     """Judge all pods. What policies of then in Enforce wrote into a pod is taken away before it is judged; what others wrote
     counts as the author's."""
     found = Counted()
@@ -49,7 +49,7 @@ def counted_by_reports(reports: Iterable[Mapping[str, Any]], pods: Sequence[Stor
     """Hold what is found of all pods now against what reports say was found."""
     found = Counted()
     audited = [one for pod in pods if (one := assessment.of(pod)) is not None]
-    for pod, outcome in reported.outcomes(audited, reported.read(reports)):
+    for pod, outcome in reported.compare_reports(audited, reported.read_reports(reports)):
         number = found.outcomes.setdefault(outcome, len(found.outcomes))
         if outcome.difference is not None and number not in found.examples:
             reasons = tuple(text for one in pod.outcomes for text in one.texts)

@@ -9,7 +9,7 @@ from typing import Any
 
 from catalog import Catalog
 from cli.output.named_policy import chosen, enforced_already
-from cli.replaying.text_output import counted, groups_table, stake
+from cli.replaying.text_output import count_pods, groups_table, stake
 from cli.replaying.total import Total
 from cli.terminal.screen import PLAIN, Terminal
 from documents.files import read_policies
@@ -51,7 +51,7 @@ def of_files(paths: Sequence[str], found: WholeCluster, name: str, catalog: Cata
     return Updater(catalog, options).replace_all(policy_set, facts, all_nodes=found.all_nodes).snapshot
 
 
-def lines(name: str, existing: Total, recorded: Total | None, screen: Terminal = PLAIN) -> Iterator[str]:
+def preview_lines(name: str, existing: Total, recorded: Total | None, screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield what is shown: the sentence, then the list."""
     yield f"With {printable(name)} in Enforce, {_outcome(existing, 'existing pod')}. Existing pods are unchanged until recreated."
     yield from _list(existing, screen)
@@ -64,7 +64,7 @@ def lines(name: str, existing: Total, recorded: Total | None, screen: Terminal =
 
 def _outcome(total: Total, noun: str) -> str:
     tally = total.tally
-    among = f"of {counted(tally.all.pods, noun)} with accelerators,"
+    among = f"of {count_pods(tally.all.pods, noun)} with accelerators,"
     denied = tally.all.turns["newly-denied"] + tally.all.turns["other-reasons"]
     changed = tally.all.turns["other-edits"] + tally.all.turns["newly-admitted"]
     if not denied and not changed:

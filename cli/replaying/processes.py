@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 
 from cli.replaying.comparison import Comparer, Comparison
-from cli.replaying.counting import Counted, counted
+from cli.replaying.counting import Counted, count_piece
 from documents.recordings.pieces import Piece
 from policies.document import InputError
 
@@ -31,7 +31,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def judged(found: Iterable[Piece | InputError], chosen: Comparison, processes: int) -> Iterator[Judged]:
+def replay_pieces(found: Iterable[Piece | InputError], chosen: Comparison, processes: int) -> Iterator[Judged]:
     """Yield the results of all pieces, and the errors among them. Few pieces, or one process, are judged right here."""
     every = iter(found)
     beginning = list(islice(every, _FEW))
@@ -88,6 +88,6 @@ def _judge(piece: Piece) -> Counted:
 
 def _readable(piece: Piece, comparer: Comparer) -> Counted:
     try:
-        return counted(piece, comparer)
+        return count_piece(piece, comparer)
     except OSError as error:
         return Counted(errors=[InputError(file=piece.file, message=f"cannot be read completely: {error.strerror or error}")])

@@ -36,7 +36,7 @@ def name(text: str) -> str:
     return printable(text, _LONGEST)
 
 
-def workload(kind_and_name: tuple[str, str]) -> str:
+def name_workload(kind_and_name: tuple[str, str]) -> str:
     """Return ``Job/train``; for pods that nobody owns, words."""
     kind, own = kind_and_name
     return name(f"{kind}/{own}") if own else "pods without an owner"
@@ -56,8 +56,8 @@ def sentence(total: Total) -> str:
     if not tally.all.pods:
         return "No pod was evaluated."
     if not tally.compared:
-        return f"{counted(tally.all.pods, 'pod')} with accelerators: {decided}. The earlier decisions are unknown."
-    among = f"Of {counted(tally.all.pods, 'pod')} with accelerators"
+        return f"{count_pods(tally.all.pods, 'pod')} with accelerators: {decided}. The earlier decisions are unknown."
+    among = f"Of {count_pods(tally.all.pods, 'pod')} with accelerators"
     if tally.compared < tally.all.pods:
         among += f" ({tally.compared} with an earlier decision)"
     if not tally.all.otherwise:
@@ -67,14 +67,14 @@ def sentence(total: Total) -> str:
     return f"{among}, {number} {'has' if number == 1 else 'have'} a different decision now ({stake(tally.all)}): {turns}."
 
 
-def counted(number: int, noun: str) -> str:
+def count_pods(number: int, noun: str) -> str:
     """Return ``1 pod``, ``2 pods``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def stake(line: GroupLine) -> str:
     """Return ``8 GPUs, 32.77 USD/h at the least``."""
-    return counted(line.gpus, "GPU") + ("" if line.usd is None else f", {line.usd:.2f} USD/h at least")
+    return count_pods(line.gpus, "GPU") + ("" if line.usd is None else f", {line.usd:.2f} USD/h at least")
 
 
 def ordered(groups: Iterable[tuple[ChangedGroup, GroupLine]]) -> list[tuple[ChangedGroup, GroupLine]]:
@@ -82,7 +82,7 @@ def ordered(groups: Iterable[tuple[ChangedGroup, GroupLine]]) -> list[tuple[Chan
     return sorted(groups, key=lambda one: (TURNS.index(one[0].difference.turn), -one[1].pods, one[0]))
 
 
-def text(total: Total, screen: Terminal = PLAIN) -> Iterator[str]:
+def format_text(total: Total, screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield the lines of the text."""
     yield sentence(total)
     tally = total.tally
@@ -125,7 +125,7 @@ def _row(group: ChangedGroup, line: GroupLine) -> Row:
     names = ", ".join(name(policy) for policy in found.policies)
     counts = str(line.pods), str(line.gpus), _usd(line)
     turn = Styled(WORDS[found.turn], _STYLES.get(found.turn))
-    return name(group.namespace), workload(group.workload), *counts, turn, side(found.then), side(found.now), names
+    return name(group.namespace), name_workload(group.workload), *counts, turn, side(found.then), side(found.now), names
 
 
 def _example(total: Total, group: ChangedGroup, screen: Terminal) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _example(total: Total, group: ChangedGroup, screen: Terminal) -> Iterator[st
     place, example = total.examples[group]
     if not example.diff and not example.reasons:
         return
-    where = f"{name(group.namespace)} {workload(group.workload)}, pod {name(example.pod)} ({printable(str(place))})"
+    where = f"{name(group.namespace)} {name_workload(group.workload)}, pod {name(example.pod)} ({printable(str(place))})"
     yield ""
     if example.diff:
         lines = [f"--- {where}, before", f"+++ {where}, now", *example.diff]

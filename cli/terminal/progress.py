@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from cli.terminal.screen import columns, is_terminal
-from cli.terminal.widths import cut
+from cli.terminal.widths import fit_width
 from documents.printable import printable
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Progress:
             return
         self._next, self._written = now + _EVERY, True
         width = columns(sys.stderr) - 1  # in the last column some terminals begin a new line
-        print(f"{_ERASE}{cut(printable(text), width)}", end="", file=sys.stderr, flush=True)
+        print(f"{_ERASE}{fit_width(printable(text), width)}", end="", file=sys.stderr, flush=True)
 
     def read(self, kind: str, count: int) -> None:
         """Show what was read of a cluster."""

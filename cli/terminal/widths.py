@@ -23,7 +23,7 @@ def padded(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
-def cut(text: str, columns: int) -> str:
+def fit_width(text: str, columns: int) -> str:
     """Return as much of the text as fits."""
     if width(text) <= columns:
         return text

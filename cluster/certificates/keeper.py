@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from certs.rotation import NOTHING, Asked, Lives, Material, due, merged
+from certs.rotation import NOTHING, Asked, Lives, Material, due, merge_material
 from certs.secret import from_data, is_ours, to_data
 from cluster.certificates.follower import SecretFollower
 from cluster.certificates.registrations import Configuration, Registrations, Trust
@@ -44,7 +44,7 @@ class Keeper(SecretFollower):
                 f"{name} was not created by Berth; use --cert-source theirs to serve its certificate, or another name in --cert-secret"
             )
         material, wrong = from_data(stored.data)
-        whole = material if not wrong and material.leaf is not None else merged(self.material, material)
+        whole = material if not wrong and material.leaf is not None else merge_material(self.material, material)
         if wrong and self._errors.is_new(" ".join(wrong)):
             self._tell("certificates_damaged", error="; ".join(wrong), secret=f"{self._store.namespace}/{self._store.name}")
         new, reasons = self._due(whole, configurations, stored.request)

@@ -50,7 +50,7 @@ def patch(finding: ObjectStatus, status: Mapping[str, Any], resource_version: st
     return {"metadata": {"resourceVersion": resource_version}, "status": wanted}
 
 
-def written(status: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+def stored_conditions(status: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return (status, reason) of each stored condition, by type."""
     given = status.get("conditions")
     conditions = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []

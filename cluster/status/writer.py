@@ -25,7 +25,7 @@ from cluster.client.new_errors import NewErrors
 from cluster.status.computation import QuotaSearch, WriterState
 from cluster.status.events import Events, EventSubject
 from cluster.status.leader_election import Lease
-from cluster.status.patch import differs, patch, written
+from cluster.status.patch import differs, patch, stored_conditions
 from cluster.status.write_history import History, WriteHistory
 from cluster.watch.kinds import KINDS
 from cluster.watch.store import Tell
@@ -213,7 +213,7 @@ class StatusWriter:
             self._failed(f"{id_of(entry.key)}: the API server stored another status than the one written")
         if self.events is not None:
             subject = EventSubject(key=entry.key, uid=entry.uid, resource_version=entry.resource_version)
-            before = written(entry.status)
+            before = stored_conditions(entry.status)
             for condition in finding.conditions:
                 self.events.changed(subject, before, condition)
 

@@ -52,19 +52,19 @@ def _deep_length(value: object) -> int:
     return length
 
 
-def too_large(size: int, watched: Watched) -> str:
+def size_problem(size: int, watched: Watched) -> str:
     """Return why an object of this size is not kept; "" if it is."""
     return f"larger than the {watched.most >> 10} KiB that Berth keeps of one object" if 0 < watched.most < size else ""
 
 
-def over_share(size: int, kept: int, watched: Watched) -> str:
+def share_problem(size: int, kept: int, watched: Watched) -> str:
     """Return why an object is not kept beside the ``kept`` bytes of its namespace; "" if it is."""
     if not watched.share or kept + size <= SHARE:
         return ""
     return f"beyond the {SHARE >> 20} MiB that Berth keeps of all {watched.share} of a namespace"
 
 
-def named(obj: Raw, why: str) -> Raw:
+def strip_object(obj: Raw, why: str) -> Raw:
     """Return the object with nothing but its metadata and status, and the reason."""
     return {**obj, "spec": None, UNREAD: why}
 
@@ -96,8 +96,8 @@ class ListBounds:
         if UNREAD in obj:  # too large already: not counted, so that ``release`` has nothing to take back
             return obj
         size, namespace = size_of(obj), _namespace(obj)
-        if why := too_large(size, self._watched) or (over_share(size, self._kept[namespace], self._watched) if self._shared else ""):
-            return named(obj, why)
+        if why := size_problem(size, self._watched) or (share_problem(size, self._kept[namespace], self._watched) if self._shared else ""):
+            return strip_object(obj, why)
         if self._shared:
             self._kept[namespace] += size
         return obj

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from cluster.client.errors import Garbled, Rejected, Reply
-from cluster.watch.bounds import named, size_of, too_large
+from cluster.watch.bounds import size_of, size_problem, strip_object
 from cluster.watch.kinds import PARTIAL, Watched
 from cluster.watch.trims import Raw
 from documents import json_depth
@@ -60,14 +60,14 @@ def event(line: bytes, watched: Watched, version: str) -> Event:
     _check(value, watched, version)
     _check_kind(value, watched, version, needed=True)
     trimmed = _trimmed(value, watched, version)
-    if len(line) > watched.most and (why := too_large(size_of(trimmed), watched)):
-        trimmed = named(trimmed, why)
+    if len(line) > watched.most and (why := size_problem(size_of(trimmed), watched)):
+        trimmed = strip_object(trimmed, why)
     metadata = value["metadata"]
     place = metadata.get("namespace") or "", metadata["name"]
     return Event(cast(Change, kind), trimmed, number(metadata["resourceVersion"]), place)
 
 
-def page(body: Any, watched: Watched, version: str) -> ListPage:
+def decode_page(body: Any, watched: Watched, version: str) -> ListPage:
     """Read one page of a list. Raises Garbled."""
     wanted = {f"{watched.kind}List"} | ({f"{PARTIAL}List"} if watched.metadata_only else set())
     kind = body.get("kind") if isinstance(body, dict) else type(body).__name__

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import orjson
 
-from cluster.watch.bounds import ENTRY, named, over_share, size_of, too_large
+from cluster.watch.bounds import ENTRY, share_problem, size_of, size_problem, strip_object
 from cluster.watch.kinds import KINDS, Watched
 from cluster.watch.trims import Raw
 from policies.state.objects import Key
@@ -165,7 +165,7 @@ class DeltaQueue:
         self._sums[kind] = (self._sums.get(kind, 0) + _part(place, now)) % _MODULUS
         self._count(kind, place[0], now, 1)
         marked = kind in self._watched and self._watched[kind].marked
-        return one if not why else named(one, why) if marked else None
+        return one if not why else strip_object(one, why) if marked else None
 
     def _forget(self, kind: str, place: tuple[str, str]) -> None:
         before = self._known[kind].pop(place)
@@ -182,7 +182,7 @@ class DeltaQueue:
     def _too_much(self, kind: str, namespace: str, size: int) -> str:
         """Return why an object is not kept; "" if it is."""
         watched = self._watched.get(kind)
-        return "" if watched is None else too_large(size, watched) or over_share(size, self._kept[watched.share, namespace], watched)
+        return "" if watched is None else size_problem(size, watched) or share_problem(size, self._kept[watched.share, namespace], watched)
 
 
 _MODULUS = 2**64

@@ -9,7 +9,7 @@ from cluster.client.errors import Garbled, Rejected, Reply, ResponseTooLarge
 from cluster.client.line_stream import MOST
 from cluster.watch.bounds import ListBounds
 from cluster.watch.connectivity import unauthorized
-from cluster.watch.decoder import ListPage, event, page
+from cluster.watch.decoder import ListPage, decode_page, event
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw
 
@@ -116,7 +116,7 @@ class Listing:
             raise unauthorized(self._client, reply.message)
         if not reply.ok:
             raise Rejected(f"GET {path}", reply)
-        parsed = page(reply.body, self._watched, version)
+        parsed = decode_page(reply.body, self._watched, version)
         if parsed.objects and reply.size:
             fitting = PAGE * len(parsed.objects) // reply.size
             self._limit = max(1, min(fitting, self._limit * GROWS, self._watched.page))

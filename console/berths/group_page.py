@@ -11,7 +11,7 @@ from analysis.why import sentences
 from console.berths.denials import words
 from console.berths.drawing import Drawing, drawing
 from console.berths.groups import DeviceLine, ModelGroup, groups
-from console.berths.landing import OUTCOMES, Landing, LandingResult, answer, of_group, of_pool, selector
+from console.berths.landing import OUTCOMES, Landing, LandingResult, find_landing, of_group, of_pool, selector
 from console.berths.marks import POOL, marks
 from console.berths.pages import no_nodes, pool_names, taint_text
 from console.berths.pools import EmptyPool, empty, limits
@@ -110,7 +110,7 @@ def _page(visit: Visit, fleet: Fleet, found: ModelGroup | None, without: EmptyPo
         "taints": [(taint_text(taint), count) for taint, count in found.taints]
         if found is not None
         else [(taint_text(one), 0) for one in taints],
-        "yaml": yaml_writer.text({"spec": _asking(picks, taints)}) if picks or taints else "",
+        "yaml": yaml_writer.write_yaml({"spec": _asking(picks, taints)}) if picks or taints else "",
         "limits": limits(pool, view.world.snapshot.catalog) if pool is not None else [],
         "pool": pool,
         "ask_pools": what == POOL and not view.scope.node_pools,
@@ -157,8 +157,15 @@ def _rows(view: View, landing: Landing, namespaces: Sequence[str]) -> list[Landi
     found: dict[int, tuple[LandingResult, list[str]]] = {}
     alike: dict[Any, int] = {}
     for namespace in namespaces:
-        one = answer(view.world, namespace, landing)
-        key = one.outcome, yaml_writer.text(dict(one.spec)), tuple(one.violations), tuple(one.blockers), tuple(one.wrote), one.excluded
+        one = find_landing(view.world, namespace, landing)
+        key = (
+            one.outcome,
+            yaml_writer.write_yaml(dict(one.spec)),
+            tuple(one.violations),
+            tuple(one.blockers),
+            tuple(one.wrote),
+            one.excluded,
+        )
         number = alike.setdefault(key, len(alike))
         found.setdefault(number, (one, []))[1].append(namespace)
     rows = sorted(found.values(), key=lambda one: OUTCOMES.index(one[0].outcome))
@@ -170,7 +177,7 @@ def _row(view: View, one: LandingResult, namespaces: Sequence[str]) -> LandingRo
     return LandingRow(
         namespaces=namespaces,
         outcome=one.outcome,
-        yaml=yaml_writer.text({"spec": dict(one.spec)}) if one.spec else "",
+        yaml=yaml_writer.write_yaml({"spec": dict(one.spec)}) if one.spec else "",
         denials=[words(violation, view) for violation in one.violations],
         obstacles=list(dict.fromkeys(sentences.blocker(blocker) for blocker in one.blockers)),
         wrote=wrote,

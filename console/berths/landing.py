@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Literal
 
-from analysis.admission_preview import judge
+from analysis.admission_preview import preview_admission
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from analysis.scan.seen import GROUP_KEYS
@@ -24,7 +24,7 @@ from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Fleet, Place, blockers
-from policies.scheduling.nodes import Node, grouped
+from policies.scheduling.nodes import Node, group_nodes
 from policies.scheduling.pools import POOL, Pool
 from policies.scheduling.wants import wants
 from policies.state.snapshot import Facts
@@ -108,7 +108,7 @@ def _as_made(node: Node, startup: frozenset[str]) -> Node:
 
 
 def _with(fleet: Fleet, nodes: Iterable[Node]) -> Fleet:
-    return replace(fleet, groups=grouped(nodes), open_ended=False)
+    return replace(fleet, groups=group_nodes(nodes), open_ended=False)
 
 
 class _LandingWorld:
@@ -137,14 +137,14 @@ class _LandingWorld:
 _JUDGES: Derived[World, _LandingWorld] = Derived(_LandingWorld)
 
 
-def answer(world: World, namespace: str, landing: Landing) -> LandingResult:
+def find_landing(world: World, namespace: str, landing: Landing) -> LandingResult:
     """Return what becomes of a pod of this namespace."""
     return _JUDGES.of(world).of(namespace, landing)
 
 
 def _answered(facts: Facts, landing: Landing) -> LandingResult:
     pod = _pod(facts.namespace, landing.resource)
-    silent = judge(Request(namespace=facts.namespace, pod=pod), facts)
+    silent = preview_admission(Request(namespace=facts.namespace, pod=pod), facts)
     if not silent.violations:
         admitted = apply_patch(pod, silent.mutate.patch)
         if any(not blockers(wants(admitted), place, landing.fleet) for place in _places(landing.fleet)):
@@ -162,7 +162,7 @@ def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation
         asking: Raw = {**pod, "spec": {**pod["spec"], **({"nodeSelector": dict(chosen)} if chosen else {})}}
 
         def admit(one: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-            judged = judge(Request(namespace=facts.namespace, pod=dict(one)), facts)
+            judged = preview_admission(Request(namespace=facts.namespace, pod=dict(one)), facts)
             return apply_patch(one, judged.mutate.patch), judged.violations
 
         found = smallest(asking, landing.fleet, facts.snapshot.catalog, admit)
@@ -172,7 +172,7 @@ def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation
             if spec and "containers" not in spec:
                 return LandingResult(outcome="asks", spec=spec, violations=silent)
         denied = found.forbidden or denied
-        asked = judge(Request(namespace=facts.namespace, pod=asking), facts)
+        asked = preview_admission(Request(namespace=facts.namespace, pod=asking), facts)
         if not asked.violations:
             admitted = wants(apply_patch(asking, asked.mutate.patch))
             nearest = min((blockers(admitted, place, landing.fleet) for place in _places(landing.fleet)), key=len, default=())

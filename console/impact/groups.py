@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from analysis.audit.judged import judge
+from analysis.audit.judged import audit_pod
 from analysis.audit.ledger import AuditedPod
 from analysis.audit.outcomes import AuditResult
 from cli.output.diff import unified
@@ -90,7 +90,7 @@ def _group(members: Sequence[tuple[AuditedPod, AuditResult]], snapshot: Snapshot
 
 def _diff(pod: AuditedPod, outcome: AuditResult, snapshot: Snapshot) -> Sequence[str]:
     """Return what the policy would write into one pod besides what those in Enforce write; nothing where it writes nothing."""
-    judged = judge(pod.stored, snapshot.facts_for(pod.stored.namespace)) if outcome.patch else None
+    judged = audit_pod(pod.stored, snapshot.facts_for(pod.stored.namespace)) if outcome.patch else None
     if judged is None:
         return ()
     enforced = apply_patch(judged.came, judged.patch)

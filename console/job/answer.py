@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from analysis import admission_preview
-from analysis.admission.judge import ManifestResult, judge
+from analysis.admission.judge import ManifestResult, admit_manifest
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.fixes.alternatives import AlternativePod, Alternatives, AlternativeSearch
 from analysis.why import denied, fixes
@@ -75,7 +75,7 @@ class Teller:
 
     def of_manifest(self, manifest: Manifest) -> JobAnswer:
         """Tell of a manifest that is not created."""
-        outcome = self._permitted(judge(manifest, self._snapshot))
+        outcome = self._permitted(admit_manifest(manifest, self._snapshot))
         subject = self._explained(outcome)
         title = f"{manifest.kind} {manifest.name}".strip()
         if subject is None:
@@ -107,7 +107,7 @@ class Teller:
         answer = _with_fix(answer, seen)
         if manifest is None:
             return answer
-        outcome = self._permitted(judge(manifest, self._snapshot))
+        outcome = self._permitted(admit_manifest(manifest, self._snapshot))
         subject = self._explained(outcome)
         answer = replace(answer, lines=changes(outcome, self._view.shows_policy), said=_said(outcome))
         return answer if subject is None else self._with_offers(answer, manifest, subject)
@@ -142,7 +142,7 @@ class Teller:
         request = subject.review.request("mutate")
 
         def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-            judged = admission_preview.judge(replace(request, pod=dict(pod)), facts, apply_patch)
+            judged = admission_preview.preview_admission(replace(request, pod=dict(pod)), facts, apply_patch)
             return apply_patch(pod, judged.mutate.patch), judged.violations
 
         search = AlternativeSearch(fleet, self._snapshot.catalog, self._view.world.prices, self._snapshot.tables)
@@ -154,8 +154,8 @@ class Teller:
 
 
 def _offer(one: AlternativePod, manifest: Manifest, subject: ManifestPod, before: Any) -> OfferedManifest:
-    after = fixes.workload(manifest, subject, one.edits)
-    text = yaml_writer.text(after)
+    after = fixes.fix_workload(manifest, subject, one.edits)
+    text = yaml_writer.write_yaml(after)
     return OfferedManifest(one, unified(before, after, "")[HEADER:], text if len(text) <= MOST_COPIED else "")
 
 
@@ -163,8 +163,8 @@ def _with_fix(answer: JobAnswer, found: Explanation) -> JobAnswer:
     if found.value is None or found.remedy is None:
         return answer
     command = fixes.command(found.remedy.kind, found.remedy.name, "fix.yaml")
-    return replace(answer, fix=yaml_writer.text(found.value), command=command)
+    return replace(answer, fix=yaml_writer.write_yaml(found.value), command=command)
 
 
 def _said(outcome: ManifestResult) -> Sequence[str]:
-    return [line.strip() for line in list(report.lines(outcome))[1:]]
+    return [line.strip() for line in list(report.report_lines(outcome))[1:]]

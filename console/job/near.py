@@ -90,7 +90,7 @@ def _about(event: Raw) -> str:
 DUMPS = Derived(Dump)
 
 
-def of_dump(world: World, namespace: str, type_: str, name: str) -> Surroundings:
+def surroundings_in_dump(world: World, namespace: str, type_: str, name: str) -> Surroundings:
     """Return an object of a world of files with what is around it. Raises InputError if it is not there."""
     found = DUMPS.of(world).near(namespace, type_, name, world.snapshot.catalog)
     if found is None:

@@ -76,7 +76,9 @@ def job(visit: Visit) -> Page:
 def _of_target(visit: Visit, target: PageTarget, form: JobForm) -> Page:
     view = visit.view
     try:
-        found = visit.gathered if visit.near is not None else near.of_dump(view.world, target.namespace, target.type, target.name)
+        found = (
+            visit.gathered if visit.near is not None else near.surroundings_in_dump(view.world, target.namespace, target.type, target.name)
+        )
         if isinstance(found, InputError):
             raise found
     except InputError as error:
@@ -88,7 +90,7 @@ def _of_target(visit: Visit, target: PageTarget, form: JobForm) -> Page:
     asked = near.permitted(found, view)
     made = made_of(asked, snapshot.catalog)
     value = fixes.cleaned(made.value) if made is not None else _as_written(asked, snapshot)
-    text = "" if value is None else yaml_writer.text(value)
+    text = "" if value is None else yaml_writer.write_yaml(value)
     teller = Teller(view, snapshots)
     explained = teller.explainer.of_object(f"{target.type.lower()}/{target.name}", asked, made)
     read = pasted(text, snapshot, target.namespace, 0) if text else Pasted()
@@ -129,7 +131,7 @@ def _of_text(view: View, form: JobForm) -> tuple[JobAnswer | None, Sequence[Inpu
 def _page(visit: Visit, form: JobForm, answer: JobAnswer | None, errors: Sequence[InputError], read: Pasted | None = None) -> Page:
     view, query = visit.view, visit.query
     values: dict[str, Any] = {
-        "answer": None if answer is None else shown.answer(answer, view.world.at),
+        "answer": None if answer is None else shown.show_answer(answer, view.world.at),
         "errors": [f"{error.place}: {error.message}" for error in errors],
         "of_text": read is not None,
         "unjudged": [] if read is None or answer is not None else list(unjudged(read, view.world.snapshot)),
@@ -157,7 +159,7 @@ def _policy(visit: Visit) -> str:
     if found is None:
         raise NotShown("This policy does not exist, or you may not list it. See the page Policies.")
     value = view.world.objects.get(found.key)
-    return yaml_writer.text(fixes.cleaned(value)) if value is not None else ""
+    return yaml_writer.write_yaml(fixes.cleaned(value)) if value is not None else ""
 
 
 def _number(text: str) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from analysis.admission.judge import judge
-from analysis.admission.manifests import Manifest, read
+from analysis.admission.judge import admit_manifest
+from analysis.admission.manifests import Manifest, read_manifest
 from analysis.world.world import Raw
 from cli.output import report
 from policies import work_budget
@@ -66,7 +66,7 @@ def pasted(text: str, snapshot: Snapshot, namespace: str, number: int) -> Pasted
         try:
             if (error := next(unfilled(item, snapshot), None)) is not None:
                 raise error
-            found.append(read(item, snapshot.catalog, namespace, around=inputs.around))
+            found.append(read_manifest(item, snapshot.catalog, namespace, around=inputs.around))
         except InputError as wrong:
             errors.append(wrong)
     with_pods = [one for one in found if one.subjects]
@@ -103,4 +103,4 @@ def _too_large(one: Manifest) -> list[InputError]:
 def unjudged(read_: Pasted, snapshot: Snapshot) -> Iterator[str]:
     """Yield why objects without pods that are known are not judged, as `berth try` says it; nothing of facts."""
     for one in [other for other in read_.others if not other.fact][:MOST_UNJUDGED]:
-        yield f"{_title(one)}: {report.decision(judge(one, snapshot))}."
+        yield f"{_title(one)}: {report.describe_verdict(admit_manifest(one, snapshot))}."

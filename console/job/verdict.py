@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from analysis.admission.judge import ManifestResult
 from analysis.why.explanation import Explanation
-from cli.inspect.why_text import listed
+from cli.inspect.why_text import list_some
 from cli.output import report
 from policies.verdict import Violation
 
@@ -45,7 +45,7 @@ _PENDING: dict[str | None, VerdictSentence] = {
 
 def of_manifest(outcome: ManifestResult, found: Explanation | None) -> VerdictSentence:
     """Return the verdict on a manifest that is not created: as `berth try` says it, and where it would run."""
-    said = report.decision(outcome)
+    said = report.describe_verdict(outcome)
     said = said[:1].upper() + said[1:]
     if outcome.denied:
         claimed = outcome.claim.violations if outcome.claim is not None else ()
@@ -65,9 +65,9 @@ def of_object(found: Explanation) -> VerdictSentence:
                 return VerdictSentence("warn", f"It is scheduled, but it would be denied if created today: {first.fact}.")
             if found.node:
                 return VerdictSentence("good", f"It was admitted and scheduled on node {found.node}.")
-            return VerdictSentence("plain", f"It has finished ({listed(found.phases)}).")
+            return VerdictSentence("plain", f"It has finished ({list_some(found.phases)}).")
         case "pending" if found.gates:
-            return VerdictSentence("warn", f"It is pending because of its scheduling gates: {listed(found.gates)}.")
+            return VerdictSentence("warn", f"It is pending because of its scheduling gates: {list_some(found.gates)}.")
         case "pending":
             return _PENDING[_soon(found)]
         case "denied" if found.denials:

@@ -114,7 +114,7 @@ def policy(visit: Visit) -> Page:
 def _manifest(entry: ObjectEntry) -> str:
     metadata = {"name": entry.name, **({"namespace": entry.namespace} if entry.namespace else {})}
     spec = json.loads(entry.spec) if entry.spec else None
-    return yaml_writer.text({"apiVersion": API_VERSION, "kind": entry.kind, "metadata": metadata, "spec": spec})
+    return yaml_writer.write_yaml({"apiVersion": API_VERSION, "kind": entry.kind, "metadata": metadata, "spec": spec})
 
 
 def _namespaces(view: View) -> Sequence[str]:

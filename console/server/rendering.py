@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from analysis.reviews.review import printable
+from analysis.reviews.review import flatten_text
 
 FOLDER = Path(__file__).resolve().parent.parent
 STATIC = FOLDER / "static"
@@ -28,7 +28,7 @@ def _shown(value: Any) -> Any:
     """Return a value as a page shows it: texts on one line, without control characters and marks of direction, and cut where no honest one
     ends."""
     if isinstance(value, str) and not isinstance(value, Markup | CopiedText):
-        return printable(value, LONGEST)
+        return flatten_text(value, LONGEST)
     return value
 
 

@@ -98,7 +98,7 @@ _READ: LruCache[Demand | None] = LruCache(2**20)
 """Texts of demands; a cluster has as many as there are sets of policies and drivers. Authors write the others."""
 
 
-def read(text: str) -> Demand | None:
+def parse_demand(text: str) -> Demand | None:
     """Return the demand whose text this is to the letter; None for any other CEL, which is not understood."""
     if not text.startswith(_BEGIN) or len(text) > LONGEST:
         return None

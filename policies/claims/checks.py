@@ -12,7 +12,7 @@ from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import FIELDS, can_be_told, device_fields, has_such, types_of
 from policies.lru import LruCache
 from policies.messages import phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.planning.merged_settings import FORBID
 from policies.pods.toleration_matching import tolerates
@@ -155,7 +155,7 @@ def _smallest(asked: EvaluatedParts, part: ClaimPart, judged: Sequence[_Judged])
 
 
 def _conflict(demands: Sequence[Constraint]) -> Violation:
-    named = tuple(cut(f"{c.by[0].rpartition('/')[2]} ({c.text})", max(16, 98 // len(demands) - 5)) for c in demands)
+    named = tuple(cut_text(f"{c.by[0].rpartition('/')[2]} ({c.text})", max(16, 98 // len(demands) - 5)) for c in demands)
     found, by, on = phrase("one" if len(named) == 1 else "several", demands=named), who(demands), fields(demands)
     more = (phrase("required", constraints=tuple(phrase("constraint", policy=c.by[0], field=c.field, text=c.text) for c in demands)),)
     return Violation(code="BERTH-122", found=found, advice=phrase("fix the policies"), more=more, rule=NODES, policies=by, fields=on)
@@ -163,11 +163,11 @@ def _conflict(demands: Sequence[Constraint]) -> Violation:
 
 def _outside(part: ClaimPart, device_class: str, demands: Sequence[Constraint]) -> Violation:
     text = " and ".join(c.text for c in demands)
-    wanted, more = cut(text, 48), [phrase("wanted", wanted=text)]
+    wanted, more = cut_text(text, 48), [phrase("wanted", wanted=text)]
     if part.vendor:
-        found = phrase("class outside", request=part.where, device_class=cut(device_class, 48), wanted=wanted)
+        found = phrase("class outside", request=part.where, device_class=cut_text(device_class, 48), wanted=wanted)
     else:
-        found = phrase("class unknown", request=part.where, device_class=cut(device_class, 40), wanted=wanted)
+        found = phrase("class unknown", request=part.where, device_class=cut_text(device_class, 40), wanted=wanted)
         more.append(phrase("class is unknown"))
     by, on = who(demands), fields(demands)
     return Violation(code="BERTH-126", found=found, advice=phrase("ask for class"), more=tuple(more), rule=NODES, policies=by, fields=on)

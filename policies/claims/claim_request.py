@@ -65,7 +65,7 @@ class ClaimPart(NamedTuple):
 
 def parts(request: ClaimRequest, facts: Facts) -> Iterator[ClaimPart]:
     """Yield every way to satisfy every request, except those by devices that are no accelerators."""
-    for one in device_requests.written(request.kind, request.made):
+    for one in device_requests.written_requests(request.kind, request.made):
         choice = device_requests.choice(one.value)
         if facts.snapshot.counts(choice.device_class):
             yield part_of(one.path, choice, device_requests.expressions(one.value), facts.snapshot)

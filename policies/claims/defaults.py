@@ -46,10 +46,10 @@ def certain(policy: Policy, least: int) -> bool:
 
 def silent(part: ClaimPart) -> bool:
     """Return whether the part has no word of its author's about devices that can't be read."""
-    return part.plain and all(cel.read(text) is not None for text in part.texts)
+    return part.plain and all(cel.parse_demand(text) is not None for text in part.texts)
 
 
-def offered(
+def choose_defaults(
     devices: PublishedDevices, type_: str, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]
 ) -> tuple[ClaimDefaults, ...]:
     """Return the defaults of the policies ``defaulting`` for devices of this type, one for each axis, inside of what ``policies``
@@ -72,7 +72,7 @@ def _speaks(part: ClaimPart, wanted: Iterable[Wanted], ours: Sequence[Demand]) -
     """Return whether a selector is about the same as the default, or about the model where the default is, and not one that
     policies write."""
     subjects = {one.demand.subject[0:3] for one in wanted}
-    given = [demand for text in part.texts if (demand := cel.read(text)) is not None and demand not in ours]
+    given = [demand for text in part.texts if (demand := cel.parse_demand(text)) is not None and demand not in ours]
     return any(demand.subject[0:3] in subjects and not _of_type(demand, part) for demand in given)
 
 
@@ -155,7 +155,7 @@ def _of_mig(policy: str, text: str) -> Constraint:
 
 def _told(part: ClaimPart, found: ClaimDefaults) -> ClaimDefaults:
     """Return a default with a remark for the author, whose claim gets a narrower device by it."""
-    given = [cel.read(text) for text in part.texts]
+    given = [cel.parse_demand(text) for text in part.texts]
     new = [one for one in found.wanted if not cel.implied(one.demand, [demand for demand in given if demand is not None])]
     constraints = list(dict.fromkeys(c for one in new for c in one.constraints))
     texts = tuple(dict.fromkeys(c.text for c in constraints))

@@ -37,7 +37,7 @@ from policies.values.untyped import map_at
 from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, Edit, Remark, Verdict
 
 
-def judge(request: ClaimRequest, facts: Facts) -> Verdict:
+def evaluate_claim(request: ClaimRequest, facts: Facts) -> Verdict:
     """Return the verdict on one claim; not judged if all that it asks for is known to be no accelerator."""
     found = tuple(parts(request, facts))
     if not found:

@@ -52,5 +52,9 @@ def _bare(value: Any) -> Any:
         return value
     found = {key: _bare(item) for key, item in value.items() if key != "selectors"}
     selectors = value.get("selectors")
-    kept = [one for one in selectors if cel.read(str(map_at(one, "cel").get("expression"))) is None] if isinstance(selectors, list) else []
+    kept = (
+        [one for one in selectors if cel.parse_demand(str(map_at(one, "cel").get("expression"))) is None]
+        if isinstance(selectors, list)
+        else []
+    )
     return {**found, "selectors": kept} if kept else found

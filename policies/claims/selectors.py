@@ -12,10 +12,10 @@ from policies.claims import cel
 from policies.claims.cel import Demand
 from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import Confinement, Lacking, Wanted, required
-from policies.claims.defaults import RULE, ClaimDefaults, chosen, offered, silent
+from policies.claims.defaults import RULE, ClaimDefaults, choose_defaults, chosen, silent
 from policies.lru import LruCache
 from policies.messages import phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.offers.constraints import Compiled, fields, who
 from policies.verdict import Edit, Remark, Violation
 
@@ -49,7 +49,7 @@ class Together:
         key = "claims.offered", part.devices.driver, part.type, tuple(self.policies), tuple(self.defaulting)
         found: tuple[ClaimDefaults, ...] | None = self.merged.get(key)
         if found is None:
-            found = offered(part.devices, part.type, self.catalog, self.policies, self.defaulting)
+            found = choose_defaults(part.devices, part.type, self.catalog, self.policies, self.defaulting)
             self.merged.keep(key, found, _size([one for offer in found for one in offer.wanted]))
         return chosen(part, found, self.required(part))
 
@@ -60,7 +60,7 @@ def _size(wanted: Sequence[Wanted]) -> int:
 
 def missing(part: ClaimPart, wanted: Iterable[Wanted]) -> list[Wanted]:
     """Return what the selectors of a part don't demand yet."""
-    given: list[Demand] = [demand for text in part.texts if (demand := cel.read(text)) is not None]
+    given: list[Demand] = [demand for text in part.texts if (demand := cel.parse_demand(text)) is not None]
     found = []
     for one in wanted:
         if not cel.implied(one.demand, given):
@@ -86,7 +86,7 @@ def unconfined(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Violation]
         text = " and ".join(c.text for c in one.constraints)
         yield Violation(
             code="BERTH-127",
-            found=phrase("open", request=part.where, wanted=cut(text, 48)),
+            found=phrase("open", request=part.where, wanted=cut_text(text, 48)),
             advice=phrase("again"),
             more=(phrase("wanted", wanted=text), phrase("undone"), phrase("text", text=one.demand.text)),
             rule=RULE,
@@ -102,7 +102,7 @@ def without_room(part: ClaimPart, wanted: Sequence[Wanted]) -> Iterator[Violatio
         constraints = [c for one in new for c in one.constraints]
         yield Violation(
             code="BERTH-127",
-            found=phrase("full", request=part.where, number=number, wanted=cut(" and ".join(c.text for c in constraints), 48)),
+            found=phrase("full", request=part.where, number=number, wanted=cut_text(" and ".join(c.text for c in constraints), 48)),
             advice=phrase("fewer", most=cel.MOST - len(new)),
             rule=RULE,
             policies=who(constraints),

@@ -1,4 +1,4 @@
-"""The facts about the cluster besides policies, as plain maps that ``read`` fills from Kubernetes objects. No content of
+"""The facts about the cluster besides policies, as plain maps that ``read_facts`` fills from Kubernetes objects. No content of
 an object makes it raise."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from policies.facts import admission_queues, device_requests
 from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
 from policies.facts.device_requests import Claim, DeviceClass
 from policies.facts.offered_devices import STACKS, OfferedSlice, Offering, Stack, offering, slice_of, stack_of
-from policies.facts.places import NodePlace, node_place, offered, pool_spec, taints_of
+from policies.facts.places import NodePlace, node_place, offered_resources, pool_spec, taints_of
 from policies.values import duration
 from policies.values.untyped import map_at, maps_in, text_of
 
@@ -99,7 +99,7 @@ class ClusterFacts:
     def from_objects(cls, objects: Iterable[Any], node_keys: AbstractSet[str] | None = None) -> ClusterFacts:
         """Return the facts in these objects. Other kinds are ignored, and missing fields count as empty."""
         things = (thing for thing in objects if isinstance(thing, Mapping))
-        return cls().changed(entry for thing in things for entry in read(thing.get("kind"), thing, node_keys))
+        return cls().changed(entry for thing in things for entry in read_facts(thing.get("kind"), thing, node_keys))
 
     def changed(self, put: Iterable[FactEntry], gone: Iterable[FactEntry] = ()) -> ClusterFacts:
         """Return these facts with the entries ``put`` and without those ``gone``, whose values are ignored.
@@ -131,7 +131,7 @@ def _own(facts: ClusterFacts, maps: dict[str, dict[Key, Any]], part: Part) -> di
     return maps[part]
 
 
-def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tuple[FactEntry, ...]:
+def read_facts(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tuple[FactEntry, ...]:
     """Return the facts in one object: () for another kind, or without a name. ``node_keys``: the labels of
     nodes that are stored; all if None. The keys of the entries depend on kind, namespace and name alone, so
     the last known state of a deleted object, however incomplete, tells what is gone."""
@@ -144,10 +144,10 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
         case "Node":
             labels, taints = _labels(thing, node_keys), tuple(taints_of(thing))
             place = FactEntry("places", name, node_place(thing, labels, taints))
-            shown = FactEntry("resources", name, offered(thing)), FactEntry("offerings", name, offering(thing))
+            shown = FactEntry("resources", name, offered_resources(thing)), FactEntry("offerings", name, offering(thing))
             return FactEntry("nodes", name, labels), FactEntry("taints", name, taints), place, *shown
         case "NodePool":
-            grace = duration.read(map_at(thing, "spec", "template", "spec").get("terminationGracePeriod"))
+            grace = duration.parse_duration(map_at(thing, "spec", "template", "spec").get("terminationGracePeriod"))
             seconds = None if grace is None else int(grace)
             pool = FactEntry("nodepools", name, _nodepool(thing)), FactEntry("pool_specs", name, pool_spec(thing))
             return FactEntry("nodepool_grace", name, seconds), *pool

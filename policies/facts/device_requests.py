@@ -75,7 +75,7 @@ def claim(kind: str, thing: Any) -> Claim:
     if UNREAD in thing:
         return UNREAD_CLAIM
     ways: dict[int, list[RequestChoice]] = {index: [] for index, _ in _requests(kind, thing)}
-    for one in written(kind, thing):
+    for one in written_requests(kind, thing):
         ways[one.request].append(choice(one.value))
     return tuple(map(tuple, ways.values()))
 
@@ -90,7 +90,7 @@ def slimmed(kind: str, thing: Any) -> dict[str, Any]:
     """Return the spec of a claim or template with nothing but what ``claim`` reads of it, and tolerations as ``TolerationsJson``: no
     selectors, constraints or parameters of drivers."""
     ways: dict[int, list[dict[str, Any]]] = {index: [] for index, _ in _requests(kind, thing)}
-    for one in written(kind, thing):
+    for one in written_requests(kind, thing):
         way = {name: one.value[name] for name in _READ if name in one.value}
         ways[one.request].append(way | {"tolerations": _tolerations(one.value)})
     requests = [{"firstAvailable": some} if len(some) > 1 else {"exactly": some[0]} for some in ways.values()]
@@ -102,7 +102,7 @@ _READ = ("deviceClassName", "count", "allocationMode", "adminAccess")
 """The fields that ``choice`` reads beside tolerations."""
 
 
-def written(kind: str, thing: Any) -> Iterator[WrittenRequest]:
+def written_requests(kind: str, thing: Any) -> Iterator[WrittenRequest]:
     """Yield the ways to satisfy each request. v1beta1 has the fields of ``exactly`` in place; ``firstAvailable``
     lists alternatives, the preferred one first."""
     root = (*spec_path(kind), "devices", "requests")

@@ -91,7 +91,7 @@ def taints_of(thing: Any) -> Iterator[Taint]:
             yield Taint(key=key, value=text_of(item.get("value")), effect=effect)
 
 
-def offered(thing: Any) -> tuple[str, ...]:
+def offered_resources(thing: Any) -> tuple[str, ...]:
     """Return the extended resources of a node."""
     names = {*map_at(thing, "status", "capacity"), *map_at(thing, "status", "allocatable")}
     return tuple(sorted(name for name in names if is_extended(name)))

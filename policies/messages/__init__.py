@@ -34,7 +34,7 @@ def spared(placement: Placement) -> frozenset[str]:
     return _SPARED[placement]
 
 
-def text(code: str, one: Phrase, place: Place) -> str:
+def fill_phrase(code: str, one: Phrase, place: Place) -> str:
     """Return a phrase of a code as text, with the paths in it as ``place`` writes them."""
     return rendered(TABLE[code], SHARED, one, place)
 

@@ -25,11 +25,11 @@ def controller(namespace: str, pod: Mapping[str, Any]) -> str:
     owners = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
     for owner in owners if isinstance(owners, list) else ():
         if isinstance(owner, Mapping) and owner.get("controller") is True:
-            return workload(namespace, owner.get("kind"), owner.get("name"))
+            return link_workload(namespace, owner.get("kind"), owner.get("name"))
     return ""
 
 
-def workload(namespace: object, kind: object, name: object) -> str:
+def link_workload(namespace: object, kind: object, name: object) -> str:
     """Return ``NAMESPACE/KIND/NAME``; "" if one of them is none."""
     match namespace, kind, name:
         case str(space), str(what), str(whose) if _NAME.fullmatch(space) and _KIND.fullmatch(what) and _NAME.fullmatch(whose):
@@ -38,5 +38,5 @@ def workload(namespace: object, kind: object, name: object) -> str:
 
 
 def see(url: str, about: str, code: str) -> str:
-    """Return ``See https://console.example/job?workload=ml/Job/train``. ``about``: the result of ``workload``."""
+    """Return ``See https://console.example/job?workload=ml/Job/train``. ``about``: the result of ``link_workload``."""
     return f"See {url}/job?{f'workload={about}' if about else f'code={code}'}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.objects import definition
-from policies.objects.crd_schema import plain, spec_schema
+from policies.objects.crd_schema import spec_schema, strip_backticks
 from policies.objects.field_types import Kind
 from policies.policy import API_VERSION, GROUP
 
@@ -121,7 +121,7 @@ def _schema(kind: Kind) -> Raw:
     metadata."""
     return {
         "type": "object",
-        "description": plain(definition.ABOUT[kind]),
+        "description": strip_backticks(definition.ABOUT[kind]),
         "required": ["spec"],
         "properties": {"spec": spec_schema(kind), "status": _status(kind)},
     }

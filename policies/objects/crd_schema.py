@@ -105,10 +105,10 @@ def _struct(given: Schema, shape: Struct, kind: Kind) -> Schema:
 def described(field: Field) -> str:
     """Return the text of a field for ``kubectl explain``, which shows no enum of a list's items and no
     form of a text."""
-    return f"{plain(field.about)}{_form(field.shape)}{plain(field.default_note)}\nExample: {field.written()}"
+    return f"{strip_backticks(field.about)}{_form(field.shape)}{strip_backticks(field.default_note)}\nExample: {field.written()}"
 
 
-def plain(markdown: str) -> str:
+def strip_backticks(markdown: str) -> str:
     """Return the text without backticks, which a terminal shows as they are.
 
     Quotes replace those around words that belong together, ``berth gpus``.

@@ -18,7 +18,7 @@ from catalog.nearest import hint
 from policies.document import Document, InputError, objects, path_text
 from policies.objects.field_types import Kind
 from policies.objects.object_parser import ParsedObject, ParseReport, kind_of_object, read_object
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.policy import NodeTemplate, Policy, PolicySet
 from policies.values.untyped import UNREAD
 
@@ -72,8 +72,8 @@ def understand(value: Mapping[str, Any], kind: Kind, names: CatalogNames) -> Und
         name=found.name,
         policy=found.policy,
         template=found.template,
-        errors=tuple(cut(f"{path_text(error.path)}: {error.message}", LONGEST_MESSAGE) for error in report.errors),
-        warnings=tuple(cut(f"{path_text(one.path)}: {one.message}", LONGEST_MESSAGE) for one in report.warnings),
+        errors=tuple(cut_text(f"{path_text(error.path)}: {error.message}", LONGEST_MESSAGE) for error in report.errors),
+        warnings=tuple(cut_text(f"{path_text(one.path)}: {one.message}", LONGEST_MESSAGE) for one in report.warnings),
         templates=tuple((path_text(path), name) for path, name in found.templates),
     )
 

@@ -30,7 +30,7 @@ def wants(wanted: str, value: object, example: str) -> Mistake:
     return Mistake(f"must be {wanted}, found {kind_of(value)}; write {example}")
 
 
-def read(shape: Leaf, value: object, example: str, names: CatalogNames) -> Any:
+def parse_scalar(shape: Leaf, value: object, example: str, names: CatalogNames) -> Any:
     """Return what is stored for ``value``. Raises Mistake.
 
     ``example`` is what to write: ``mode: Audit``.

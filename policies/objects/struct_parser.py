@@ -54,7 +54,7 @@ class StructReader:
             return self.wrong(path, str(mistake))
 
     def _leaf(self, shape: Leaf, value: object, path: Path, example: str) -> Any:
-        stored = scalar_parser.read(shape, value, example, self._names)
+        stored = scalar_parser.parse_scalar(shape, value, example, self._names)
         if warning := scalar_parser.doubt(shape, value, self._names):
             self.warn(path, warning)
         if isinstance(shape, TemplateName):

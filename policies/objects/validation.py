@@ -13,6 +13,7 @@ from typing import Any
 from policies import policy
 from policies.objects.field_types import Cel, Kind, Rule
 from policies.values import duration
+from policies.values.duration import format_duration
 from policies.verdict import Path
 
 Given = Mapping[str, Any]
@@ -29,7 +30,10 @@ def min_below_max(given: Given, kind: Kind) -> Wrong:
 def shortest_below_longest(given: Given, kind: Kind) -> Wrong:
     """`min` must not exceed `max`."""
     if "min" in given and "max" in given and given["min"] > given["max"]:
-        yield (), f"min {duration.text(given['min'])} is longer than max {duration.text(given['max'])}; no value is between them"
+        yield (
+            (),
+            f"min {format_duration(given['min'])} is longer than max {format_duration(given['max'])}; no value is between them",
+        )
 
 
 def something_is_left(given: Given, kind: Kind) -> Wrong:

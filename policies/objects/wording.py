@@ -33,7 +33,7 @@ from policies.policy import NodeTemplate, Policy
 from policies.values import duration, quantity
 
 
-def cut(text: str, most: int) -> str:
+def cut_text(text: str, most: int) -> str:
     """Return at most ``most`` characters, the last three of them dots if the text was longer."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
@@ -112,7 +112,7 @@ def _given(fields: Iterable[Field], owner: object) -> Iterator[tuple[Field, Any]
 # --- in words -----------------------------------------------------------------------------------------------
 
 
-def text(path: str, value: object, most: int | None = None) -> str:
+def describe_value(path: str, value: object, most: int | None = None) -> str:
     """Return a value in words: ``in [hopper, ampere]``, ``2h``, ``team=research:NoSchedule``.
 
     ``most``: items named of each list; None: all.
@@ -125,7 +125,7 @@ def phrase(path: str, value: object, most: int | None = None) -> str:
     return _phrase(field_at(path), value, most)
 
 
-def summary(given: Policy | NodeTemplate, most: int) -> str:
+def summarize_object(given: Policy | NodeTemplate, most: int) -> str:
     """Return all that a policy or a template does: ``require families in [hopper], gpusPerPod max 8;
     default gracePeriod 30m``."""
     kind: Kind = "GPUNodeTemplate" if isinstance(given, NodeTemplate) else "ClusterGPUPolicy"
@@ -153,7 +153,7 @@ def _text(shape: Shape, value: Any, most: int | None) -> str:
         case Labels():
             return ", ".join(f"{key}={item}" for key, item in value)
         case Span() if isinstance(value, int):
-            return duration.text(value)
+            return duration.format_duration(value)
         case SliceSize():
             return f"{value}gb"
         case UsableMemory():
@@ -207,7 +207,7 @@ def condition(policy: Policy) -> str:
     return " ".join(["pods", *parts]) if parts else ""
 
 
-def place(policy: Policy, namespaces: str = "namespaces") -> str:
+def describe_scope(policy: Policy, namespaces: str = "namespaces") -> str:
     """Return the namespaces of a policy: ``all namespaces``, ``this namespace``, ``namespaces with
     team=research``."""
     selector = policy.match.namespace_selector

@@ -55,7 +55,7 @@ def finish(pod: Mapping[str, Any], edits: Iterable[Edit], standing: Any, true: S
     the value at their path still matches their digest.
     """
     patch = PodPatch(pod)
-    added = written(patch, edits)
+    added = apply_edits(patch, edits)
     kept = [entry for entry in true if digest_at(patch.pod, entry["path"]) == entry["is"]]
     text = _text([*kept, *added], standing, bool(added))
     if text is None and isinstance(standing, str):
@@ -65,7 +65,7 @@ def finish(pod: Mapping[str, Any], edits: Iterable[Edit], standing: Any, true: S
     return tuple(patch.operations)
 
 
-def written(patch: PodPatch, edits: Iterable[Edit]) -> list[Entry]:
+def apply_edits(patch: PodPatch, edits: Iterable[Edit]) -> list[Entry]:
     """Apply the edits and return them as entries, without those that removed something."""
     applied = [(edit, patch.apply(edit)) for edit in edits]
     # An edit may add to what another one created: the final value is recorded.
@@ -117,7 +117,7 @@ def _text(entries: list[Entry], standing: Any, added: bool) -> str | None:
 
 
 def _json(entry: Entry) -> str:
-    """Return an entry as compact JSON: those made by ``written`` in a third of the encoder's time."""
+    """Return an entry as compact JSON: those made by ``apply_edits`` in a third of the encoder's time."""
     if tuple(entry) != _FIELDS:
         return _COMPACT(entry)
     rule, path, digest_ = map(_quoted, (entry["rule"], entry["path"], entry["is"]))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from policies.patch import json_tree
-from policies.patch.applied import APPLIED, LONGEST, Entry, digest_at, index_of, steps, written
+from policies.patch.applied import APPLIED, LONGEST, Entry, apply_edits, digest_at, index_of, steps
 from policies.patch.json_patch import PodPatch, pointer, value_at
 from policies.pods.view import DEADLINE, GRACE, PROBES, TERMS, Raw
 from policies.verdict import Edit, Path
@@ -39,7 +39,7 @@ class ValidEntries(NamedTuple):
     grace: Any
 
 
-def standing(pod: Raw, whole: Whole, write: Write) -> ValidEntries:
+def find_valid_entries(pod: Raw, whole: Whole, write: Write) -> ValidEntries:
     """Return what is true of the annotation in the pod.
 
     ``write`` is called only if the value at some entry's path matches its digest: once, and once more for a
@@ -50,7 +50,7 @@ def standing(pod: Raw, whole: Whole, write: Write) -> ValidEntries:
     best, found = (-1, False), ValidEntries([], None)
     for grace in _former_graces(pod, paths) if paths else ():
         without = _without(pod, paths, grace, whole)
-        theirs = Counter(_likeness(e) for e in written(PodPatch(without), write(without)))
+        theirs = Counter(_likeness(e) for e in apply_edits(PodPatch(without), write(without)))
         tried = ValidEntries(_kept(claimed, theirs), grace)
         rank = (any(e["path"] == pointer(_GRACE) for e in tried.entries), not theirs.total())
         best, found = max((best, found), (rank, tried), key=lambda one: one[0])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from policies.messages import At, Phrase, phrase
-from policies.planning.feasibility import SELECTOR, AuthorExpression, listed
+from policies.planning.feasibility import SELECTOR, AuthorExpression, list_bracketed
 from policies.verdict import Path
 
 NODE_SELECTOR: Path = ("spec", "nodeSelector")
 
 
-def where(authored: AuthorExpression) -> At | str:
+def author_path(authored: AuthorExpression) -> At | str:
     """Return the path: ``spec.nodeSelector`` or ``nodeSelectorTerms[0].matchExpressions[1]``."""
     return At(NODE_SELECTOR) if authored.where == SELECTOR else authored.where
 
@@ -21,11 +21,15 @@ def label(authored: AuthorExpression) -> Phrase:
         return phrase("selector", where=At(NODE_SELECTOR), key=authored.written, value=authored.values[0])
     if authored.values:
         return phrase(
-            "expression with values", where=authored.where, key=authored.written, operator=authored.operator, values=listed(authored.values)
+            "expression with values",
+            where=authored.where,
+            key=authored.written,
+            operator=authored.operator,
+            values=list_bracketed(authored.values),
         )
     return phrase("expression", where=authored.where, key=authored.written, operator=authored.operator)
 
 
-def place(authored: AuthorExpression) -> Path:
+def place_of_label(authored: AuthorExpression) -> Path:
     """Return the path and the label key, which a denial and a remark about the same value have in common."""
     return (authored.where, authored.written)

@@ -20,7 +20,7 @@ from policies.facts.device_requests import UNREAD_CLAIM, Claim, RequestChoice
 from policies.pods import unlisted_accelerators
 from policies.pods.interval import ANY_NUMBER, NONE, ONE, CountInterval, of_amounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
-from policies.pods.view import Container, Pod, Raw, asks
+from policies.pods.view import Container, Pod, Raw, is_requested
 from policies.state.snapshot import Facts, Snapshot
 
 
@@ -107,23 +107,23 @@ def _sum(counts: Iterable[CountInterval]) -> CountInterval:
     return total
 
 
-def read(pod: Pod, facts: Facts, *, final: bool = False) -> RequestedDevices:
+def read_devices(pod: Pod, facts: Facts, *, final: bool = False) -> RequestedDevices:
     """Return what this pod asks for, under a namespace's facts. ``final``: no repair will make its
     requests equal to its limits any more."""
-    by_name, claimed, part = asked(pod, facts.snapshot, final=final), tuple(_claimed(pod, facts)), fraction(pod)
+    by_name, claimed, part = requested_names(pod, facts.snapshot, final=final), tuple(_claimed(pod, facts)), fraction(pod)
     vendors = {a.resource.vendor for a in by_name}.union(*(claim.vendors for claim in claimed))
     if not by_name and part != NONE:
         vendors.add("nvidia")  # KAI and Run:ai share NVIDIA GPUs alone
     return RequestedDevices(asked=by_name, claimed=claimed, fraction=part, vendors=frozenset(vendors - {"", "any"}))
 
 
-def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[RequestedDevice, ...]:
+def requested_names(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[RequestedDevice, ...]:
     """Return the accelerator resource names of which the pod asks for more than zero, sorted."""
     found: dict[str, tuple[Resource, list[Container]]] = {}
     for container in pod.containers:
         for name in container.resource_names:
             resource = snapshot.resource(name)
-            if resource is not None and asks(container, name):
+            if resource is not None and is_requested(container, name):
                 found.setdefault(name, (resource, []))[1].append(container)
     return tuple(
         RequestedDevice(resource, _counted(pod, resource, found, final=final), tuple(containers))
@@ -135,7 +135,7 @@ def judges(raw: Raw, snapshot: Snapshot) -> bool:
     """Return whether the engine judges a pod, of any size; at once if it does. Raises PodError."""
     pod = Pod(raw)
     return bool(pod.claims or annotated_fraction(pod)) or any(
-        name in snapshot.catalog.misspellings or (snapshot.resource(name) is not None and asks(container, name))
+        name in snapshot.catalog.misspellings or (snapshot.resource(name) is not None and is_requested(container, name))
         for container in pod.containers
         for name in container.resource_names
     )

@@ -38,10 +38,10 @@ class AuthorExpression(NamedTuple):
     def __str__(self) -> str:
         if self.where == SELECTOR:
             return f"{self.where} {self.written}={self.values[0]}"
-        return f"{self.where} {self.written} {self.operator}{f' {listed(self.values)}' if self.values else ''}"
+        return f"{self.where} {self.written} {self.operator}{f' {list_bracketed(self.values)}' if self.values else ''}"
 
 
-def listed(values: Sequence[str], most: int = 4) -> str:
+def list_bracketed(values: Sequence[str], most: int = 4) -> str:
     """Return ``[a, b, c, d and 3 more]``."""
     rest = len(values) - most
     return f"[{', '.join(values[:most])}{f' and {rest} more' if rest > 0 else ''}]"
@@ -154,7 +154,7 @@ Wanted = Mapping[str, int | None]
 """Resource name -> number of devices; None if it cannot be read."""
 
 
-def read(snapshot: Snapshot, terms: Sequence[RequiredTerm], wanted: Wanted) -> Space:
+def read_cells(snapshot: Snapshot, terms: Sequence[RequiredTerm], wanted: Wanted) -> Space:
     """Return all cells: each term on each table, unless only nodes of other platforms can match it."""
     return Space(
         tuple(

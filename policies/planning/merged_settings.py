@@ -54,7 +54,7 @@ FOREVER = 1 << 40
 """The seconds that stand for Always: 34,000 years, so that "longest" and "shortest" need no special case."""
 
 
-def read(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm, disruption: Calm) -> MergedSettings:
+def merge_settings(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm, disruption: Calm) -> MergedSettings:
     """Merge all settings of these policies besides placement, for an actor with these ``Calm`` values.
     Defaults and grants are taken from the ``certain`` policies only."""
     allows = [c.policy.allow for c in certain if c.policy.namespace is None]
@@ -84,8 +84,8 @@ def read(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm,
         granted=tuple(granted),
         forbid=tuple((pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
         allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
-        running=running.read(policies, certain, _for(grace, certain)),
-        queues=queues.read(policies, certain),
+        running=running.merge_running(policies, certain, _for(grace, certain)),
+        queues=queues.merge_queues(policies, certain),
     )
 
 

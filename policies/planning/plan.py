@@ -17,7 +17,7 @@ from policies.offers.constraints import Compiled, CompiledTemplate, Constraint
 from policies.offers.table import Axis
 from policies.planning import devices
 from policies.planning.devices import RequestedDevice, RequestedDevices
-from policies.planning.feasibility import AuthorExpression, RequiredTerm, Space, Wanted, read, terms_of
+from policies.planning.feasibility import AuthorExpression, RequiredTerm, Space, Wanted, read_cells, terms_of
 from policies.planning.merged_settings import MergedSettings
 from policies.planning.requirements import Demands, demands
 from policies.pods import annotations as author
@@ -173,7 +173,7 @@ def subject(request: Request, facts: Facts, pod: Pod) -> ReviewedPod:
     """Return the pod as read, with the policies whose ``match`` may hold for it and whose ``exclude`` does
     not."""
     snapshot = facts.snapshot
-    found, workloads = devices.read(pod, facts, final=request.phase == "validate"), workloads_of(pod, snapshot.catalog)
+    found, workloads = devices.read_devices(pod, facts, final=request.phase == "validate"), workloads_of(pod, snapshot.catalog)
     units, names = found.units, {w.name for w in workloads}
     possible, certain = [], []
     for compiled in facts.policies:
@@ -190,9 +190,9 @@ def subject(request: Request, facts: Facts, pod: Pod) -> ReviewedPod:
         pod=pod,
         devices=found,
         actor=actor_of(request, pod, snapshot.catalog, snapshot.queues, bool(found.asked), workloads),
-        author=author.read(pod, snapshot.catalog),
+        author=author.read_author_settings(pod, snapshot.catalog),
         terms=terms,
-        space=read(snapshot, terms, _placed(found, snapshot)),
+        space=read_cells(snapshot, terms, _placed(found, snapshot)),
         possible=tuple(possible),
         certain=frozenset(certain),
     )
@@ -227,7 +227,7 @@ def make(facts: Facts, about: ReviewedPod, policies: tuple[Compiled, ...]) -> Pl
     joined = joining(about.pod, about.actor, wanted.queues) if about.request.phase == "mutate" else None
     actor = about.actor
     if isinstance(joined, JoinedQueue) and joined.moves:  # as it reads on the next call
-        actor = permissions.joined(actor, joined.system.scheduler, facts.snapshot.queues)
+        actor = permissions.joined_actor(actor, joined.system.scheduler, facts.snapshot.queues)
     asked_for = about.space.wanted
     return Plan(
         pod=about.pod,

@@ -83,7 +83,7 @@ def demands(
         merged.keep(key, found, _OF_ANY + _OF_EACH * len(policies))
     calm = actor.grace, actor.disruption
     if calm not in found.settings:
-        found.settings[calm] = settings.read(policies, certain, *calm)
+        found.settings[calm] = settings.merge_settings(policies, certain, *calm)
     return found, found.settings[calm]
 
 

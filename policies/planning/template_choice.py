@@ -113,4 +113,4 @@ def with_template(plan: Plan, template: CompiledTemplate) -> Space:
         for key, value in template.template.labels
     )
     terms = [replace(term, expressions=(*term.expressions, *expressions)) for term in plan.terms]
-    return feasibility.read(plan.snapshot, terms, plan.space.wanted)
+    return feasibility.read_cells(plan.snapshot, terms, plan.space.wanted)

@@ -58,7 +58,7 @@ def is_long(seconds: Fraction | int | None, long_runs: LongRuns) -> bool:
     return long_runs.unknown_is_long if seconds is None else seconds > long_runs.over
 
 
-def read(pod: Pod, catalog: Catalog) -> Author:
+def read_author_settings(pod: Pod, catalog: Catalog) -> Author:
     """Return the settings of this pod's author."""
     deadline = _deadline(pod)
     if _OURS.isdisjoint(pod.annotations):
@@ -83,7 +83,7 @@ def _text(pod: Pod, key: str) -> str | None:
 
 def _expected(pod: Pod) -> Fraction | None:
     """Return the expected duration: any duration above zero that Go reads."""
-    seconds = duration.read(_text(pod, DURATION))
+    seconds = duration.parse_duration(_text(pod, DURATION))
     return None if seconds is None or seconds <= 0 else seconds
 
 

@@ -193,7 +193,7 @@ def _rows(
     ]
 
 
-def joined(actor: Actor, scheduler: str, queues: tuple[str, ...]) -> Actor:
+def joined_actor(actor: Actor, scheduler: str, queues: tuple[str, ...]) -> Actor:
     """Return the actor of a pod that a default gives to the scheduler of a queue system, as it will read once it names it."""
     if scheduler != _SLURM:
         return meet(actor, QUEUED)

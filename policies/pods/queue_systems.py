@@ -95,7 +95,7 @@ KEPT_ANNOTATIONS = tuple(sorted(ANNOTATIONS - {KUEUE_PARENT, VOLCANO_JOB_QUEUE, 
 """Those of them by whose change a pod may leave its queue, which updates are judged for."""
 
 
-def given(queue: QueueName) -> tuple[System, str]:
+def given_queue(queue: QueueName) -> tuple[System, str]:
     """Return the system and the queue that a default names."""
     return next((system, name) for system in SYSTEMS if (name := getattr(queue, system.name)) is not None)
 

@@ -228,7 +228,7 @@ def _pinned(term: Raw) -> str | None:
     return None
 
 
-def asks(container: Container, name: str) -> bool:
+def is_requested(container: Container, name: str) -> bool:
     """Return True unless limit and request are absent or zero. An amount that cannot be read counts as
     asked for."""
     for amounts in (container.limits, container.requests):

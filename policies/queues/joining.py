@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from policies.pods.permissions import KUEUE_LABELS, Actor
-from policies.pods.queue_systems import BY_NAME, KUEUE, SLURM, SYSTEMS, System, given, value_of
+from policies.pods.queue_systems import BY_NAME, KUEUE, SLURM, SYSTEMS, System, given_queue, value_of
 from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.settings.queues import MergedQueues
 
@@ -46,7 +46,7 @@ def joining(pod: Pod, actor: Actor, queues: MergedQueues) -> JoinedQueue | Idle 
     default = queues.default
     if default is None or default.value is None or not silent(pod, actor):
         return None
-    system, queue = given(default.value)
+    system, queue = given_queue(default.value)
     moves = _moves(pod, actor)
     if system is KUEUE or (not moves and pod.scheduler != system.scheduler):
         return None
@@ -83,10 +83,10 @@ def _in_a_queue(pod: Pod) -> bool:
     """Return whether the pod names a queue of any system, or a group of pods that somebody has made."""
     if any(key in pod.labels for key in KUEUE_LABELS):
         return True
-    return any(value_of(pod, system) is not None or any(grouped(pod, system)) for system in SYSTEMS)
+    return any(value_of(pod, system) is not None or any(grouping_paths(pod, system)) for system in SYSTEMS)
 
 
-def grouped(pod: Pod, system: System) -> Iterable[tuple[str | int, ...]]:
+def grouping_paths(pod: Pod, system: System) -> Iterable[tuple[str | int, ...]]:
     """Yield the paths at which the pod names a group of this system's."""
     places = {"labels": pod.labels, "annotations": pod.annotations}
     for path in system.grouped:

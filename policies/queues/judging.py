@@ -26,7 +26,7 @@ from policies.pods.queue_systems import (
     value_of,
 )
 from policies.pods.view import DEFAULT_SCHEDULER, Pod
-from policies.queues.joining import JoinedQueue, grouped, scheduler_of
+from policies.queues.joining import JoinedQueue, grouping_paths, scheduler_of
 from policies.settings.queues import Required
 from policies.values.untyped import maps_in
 from policies.verdict import Path
@@ -114,7 +114,7 @@ def _past(pod: Pod, system: System, required: Required, *, made: bool, joined: J
         value = pod.annotations.get(VOLCANO_JOB_QUEUE)
         if isinstance(value, str) and not required.admits(system, value):
             return Past(how="job queue", system=system, about=("metadata", "annotations", VOLCANO_JOB_QUEUE), value=value)
-    elif there := next((path for path in grouped(pod, system) if not (made and path == KAI_SPARK and _kind(pod) == SPARK)), None):
+    elif there := next((path for path in grouping_paths(pod, system) if not (made and path == KAI_SPARK and _kind(pod) == SPARK)), None):
         return Past(how="group", system=system, about=there)
     if pod.metadata.get("ownerReferences"):
         if not made:

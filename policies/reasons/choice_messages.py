@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.offers.constraints import Constraint, meet
 from policies.offers.selectors import value_among
 from policies.offers.table import Offer
@@ -19,7 +19,7 @@ from policies.planning.expressible import sayable
 from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
 from policies.pods import annotations as author
-from policies.pods.view import asks
+from policies.pods.view import is_requested
 from policies.verdict import Remark
 
 SLICE, PLACE, FLOOR = "BERTH-220", "BERTH-221", "BERTH-222"
@@ -33,7 +33,7 @@ def of_slice(plan: Plan) -> Iterator[Remark]:
     chosen = plan.slice
     if chosen is None or plan.author.slice_gb is not None:
         return
-    paths = [At(c.path) for c in plan.pod.containers if asks(c, chosen.old)]
+    paths = [At(c.path) for c in plan.pod.containers if is_requested(c, chosen.old)]
     renamed = chosen.resource != chosen.old
     found = phrase(
         "text",
@@ -86,7 +86,7 @@ def of_place(plan: Plan, *, all_written: bool) -> Iterator[Remark]:
 
 
 def _machine(narrowing: Sequence[Constraint], key: str, value: str | None, policies: tuple[str, ...]) -> Phrase:
-    what, selector = tuple(cut(c.text, MOST_TEXT) for c in narrowing), At(NODE_SELECTOR)
+    what, selector = tuple(cut_text(c.text, MOST_TEXT) for c in narrowing), At(NODE_SELECTOR)
     if value is None:
         return phrase("machine", constraints=what, selector=selector, key=key, policies=policies)
     return phrase("machine by value", constraints=what, selector=selector, key=key, value=value, policies=policies)

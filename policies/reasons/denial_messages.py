@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from catalog import NodeRequirement
 from policies.messages import Phrase, phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.offers.constraints import Constraint, fields, who
 from policies.offers.selectors import natural
 from policies.offers.table import Axis
@@ -48,7 +48,7 @@ def contradiction(plan: Plan) -> Violation:
         more=(required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
         rule=RULE,
         policies=policies,
-        about=author_words.place(own[0].authored) if len(own) == 1 and own[0].authored else (),
+        about=author_words.place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
     )
 
@@ -56,8 +56,8 @@ def contradiction(plan: Plan) -> Violation:
 def _fact(own: Sequence[_Input], demands: Sequence[Constraint]) -> Phrase:
     """Return the conflict of the pod's own requirements with those of policies."""
     if len(own) == 1 and own[0].counted:
-        return Phrase("too many", (*own[0].words.values, ("demands", joined(demands))))
-    return phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=joined(demands))
+        return Phrase("too many", (*own[0].words.values, ("demands", join_phrases(demands))))
+    return phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=join_phrases(demands))
 
 
 def divided(demands: Sequence[Constraint]) -> Violation:
@@ -67,7 +67,7 @@ def divided(demands: Sequence[Constraint]) -> Violation:
 
 
 def _conflict(demands: Sequence[Constraint], variant: str) -> Violation:
-    named = tuple(cut(f"{c.by[0].rpartition('/')[2]} ({c.text})", 98 // len(demands) - 5) for c in demands)
+    named = tuple(cut_text(f"{c.by[0].rpartition('/')[2]} ({c.text})", 98 // len(demands) - 5) for c in demands)
     return Violation(
         code="BERTH-122",
         found=phrase(variant, demands=named),
@@ -90,8 +90,8 @@ class _Input(NamedTuple):
     counted: bool = False
 
 
-def joined(constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    return tuple(cut(c.text, 48) for c in constraints)
+def join_phrases(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    return tuple(cut_text(c.text, 48) for c in constraints)
 
 
 def required(constraints: Sequence[Constraint]) -> Phrase:
@@ -211,12 +211,12 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: NodeRe
     allowed = _values(cell, authored.key, plan.required & theirs)
     return Violation(
         code="BERTH-125",
-        found=phrase("fact", authored=author_words.label(authored), demands=joined(asked)),
+        found=phrase("fact", authored=author_words.label(authored), demands=join_phrases(asked)),
         advice=phrase("use", allowed=_one_of(allowed)) if allowed else phrase("remove"),
         more=(required(asked), phrase("written", key=expression.key, operator=expression.operator, values=expression.values)),
         rule=RULE,
         policies=who(asked),
-        about=author_words.place(authored),
+        about=author_words.place_of_label(authored),
         fields=fields(asked),
     )
 
@@ -224,7 +224,7 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: NodeRe
 def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     """Return the violation that the final pod still selects what the policies exclude."""
     constraints = [c for c in plan.constraints if c.axis == axis]
-    index, demands = cell.term.index, joined(constraints)
+    index, demands = cell.term.index, join_phrases(constraints)
     return Violation(
         code="BERTH-123",
         found=phrase("no affinity", demands=demands) if index is None else phrase("term", index=index, demands=demands),

@@ -10,7 +10,7 @@ from catalog.nearest import nearest, of_model
 from policies.messages import Phrase, phrase
 from policies.planning import author_words
 from policies.planning.expressible import sayable
-from policies.planning.feasibility import AuthorExpression, Cell, listed
+from policies.planning.feasibility import AuthorExpression, Cell, list_bracketed
 from policies.planning.plan import Plan
 from policies.reasons import denial_messages
 from policies.verdict import Remark
@@ -28,7 +28,7 @@ def unknown(plan: Plan) -> Iterator[Remark]:
     """Yield a remark for every value that no table knows, as far as an answer holds them."""
     undecided = ((cell, authored) for cell in plan.space.cells for authored in cell.undecided)
     for cell, authored in islice(undecided, MOST_UNKNOWN):
-        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=RULE, about=author_words.place(authored))
+        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=RULE, about=author_words.place_of_label(authored))
 
 
 def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
@@ -39,7 +39,7 @@ def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
     if key is None:
         return unknown
-    asked = denial_messages.joined([c for c in plan.constraints if c.axis == "machine"])
+    asked = denial_messages.join_phrases([c for c in plan.constraints if c.axis == "machine"])
     return phrase("held", unknown=unknown, demands=asked, label=key)
 
 
@@ -47,7 +47,7 @@ def unknown_value(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     """Return the value that no table knows, with the nearest known one: of the vendors asked for, and of
     no other model."""
     value = next(v for v in authored.values if not cell.table.knows(authored.key, v))
-    author: dict[str, object] = {"where": author_words.where(authored), "key": authored.written, "value": value}
+    author: dict[str, object] = {"where": author_words.author_path(authored), "key": authored.written, "value": value}
     cloud = next((m.cloud for m in plan.snapshot.catalog.machines if m.type is not None and m.type == value), None)
     if cloud is not None and cloud not in {table.platform.cloud for table in plan.snapshot.tables.values()}:
         return phrase("cloud", **author, cloud=cloud, platforms=tuple(plan.snapshot.tables))
@@ -56,7 +56,7 @@ def unknown_value(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     if near:
         return phrase("near", **author, near=near)
     shown = of_model(value, known, codes) or sorted(known if len(known) <= MOST_KNOWN else ())
-    return phrase("known", **author, known=listed(shown, 8)) if shown else phrase("new", **author)
+    return phrase("known", **author, known=list_bracketed(shown, 8)) if shown else phrase("new", **author)
 
 
 def _offered_values(plan: Plan, key: str) -> frozenset[str]:
@@ -101,5 +101,5 @@ def after_boot(plan: Plan) -> Iterator[Remark]:
                 and plan.snapshot.placed
             ):
                 other = platform.machine_keys[0][0]
-                found = phrase("text", where=author_words.where(authored), key=authored.key, platform=platform.name, other=other)
+                found = phrase("text", where=author_words.author_path(authored), key=authored.key, platform=platform.name, other=other)
                 yield Remark(code="BERTH-206", found=found, rule=RULE)

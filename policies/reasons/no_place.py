@@ -118,7 +118,7 @@ def _known(terms: tuple[AffinityTerm, ...] | None, keys: frozenset[str]) -> tupl
     return None if any(new.empty and not old.empty for new, old in zip(left, terms, strict=True)) else left
 
 
-def nearest(about: ReviewedPod, snapshot: Snapshot) -> tuple[Blocker, ...] | None:
+def nearest_place(about: ReviewedPod, snapshot: Snapshot) -> tuple[Blocker, ...] | None:
     """Return what is in the pod's way on the place that comes nearest to having it, of what is judged here; () if nothing is, so that what
     is there may be taken. What may end by itself is nearer than what may not. None where it can't be told: places may be unknown."""
     if snapshot.known_places is None:

@@ -18,11 +18,11 @@ _CLAIMS: Path = ("spec", "resourceClaims")
 
 def only_request(plan: Plan) -> Path:
     """Return the path of the one amount that is the pod's count; () if several are added up, or claims."""
-    paths = [amount(container, asked.resource.name) for asked in plan.asked for container in asked.containers]
+    paths = [amount_path(container, asked.resource.name) for asked in plan.asked for container in asked.containers]
     return paths[0] if len(paths) == 1 and not plan.devices.claimed else ()
 
 
-def amount(container: Container, name: str) -> Path:
+def amount_path(container: Container, name: str) -> Path:
     """Return the path of a container's amount of a device: of its limit, where it has one."""
     return (*container.path, "resources", "limits" if name in container.limits else "requests", name)
 
@@ -32,7 +32,7 @@ def what_is_open(plan: Plan) -> tuple[Phrase, Phrase, Path]:
     for asked in plan.asked:
         if unlisted_accelerators.is_part(asked.resource):
             first, name = asked.containers[0], asked.resource.name
-            return phrase("part", container=first.name, name=name), phrase("ask by name"), amount(first, name)
+            return phrase("part", container=first.name, name=name), phrase("ask by name"), amount_path(first, name)
         if asked.count.most is None:
             container = next((c for c in asked.containers if _unreadable(c, asked.resource.name)), asked.containers[0])
             path = (*container.path, "resources", "limits", asked.resource.name)
@@ -55,7 +55,7 @@ def of_no_known_class(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path]]:
     """Yield the same for each device of a class that nobody knows, or of a claim that is missing."""
     for asked in plan.asked:
         if asked.resource.vendor == "":
-            place = amount(asked.containers[0], asked.resource.name)
+            place = amount_path(asked.containers[0], asked.resource.name)
             yield phrase("resource", name=asked.resource.name), phrase("ask by name"), place
     for claim in plan.devices.claimed:
         if not claim.found:

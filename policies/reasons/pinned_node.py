@@ -50,7 +50,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
                 "outside",
                 where=_where(plan),
                 label=_shown(plan, *carried[0], labels),
-                demands=denial_messages.joined(plan.constraints),
+                demands=denial_messages.join_phrases(plan.constraints),
             ),
             advice=phrase("fix"),
             more=(denial_messages.required(plan.constraints),),
@@ -64,7 +64,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
     if (sold or not carried) and home and home not in plan.snapshot.tables:
         yield Violation(
             code="BERTH-124",
-            found=phrase("elsewhere", where=_where(plan), platform=home, demands=denial_messages.joined(plan.constraints)),
+            found=phrase("elsewhere", where=_where(plan), platform=home, demands=denial_messages.join_phrases(plan.constraints)),
             advice=phrase("fix"),
             more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), denial_messages.required(plan.constraints)),
             rule=RULE,
@@ -81,7 +81,7 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
         if demands and not any(meet(table.of_resource(name), demands) for table in plan.snapshot.tables.values()):
             yield Violation(
                 code="BERTH-126",
-                found=phrase("device", name=name, demands=denial_messages.joined(demands)),
+                found=phrase("device", name=name, demands=denial_messages.join_phrases(demands)),
                 advice=phrase("ask for device"),
                 more=(denial_messages.required(demands),),
                 rule=RULE,

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.annotations import OPT_OUT
 from policies.pods.view import GRACE, PROBES, mapping_at
@@ -196,8 +196,8 @@ def _below(request: Request, plan: Plan) -> Iterator[Violation]:
 
 
 def _conflict(floor: TightestLimit, limit: TightestLimit) -> Violation:
-    bounds = {"least": duration.text(floor.value), "most": duration.text(limit.value)}
-    one, other = (cut(names[0].rpartition("/")[2], MOST_TEXT // 2) for names in (floor.policies, limit.policies))
+    bounds = {"least": duration.format_duration(floor.value), "most": duration.format_duration(limit.value)}
+    one, other = (cut_text(names[0].rpartition("/")[2], MOST_TEXT // 2) for names in (floor.policies, limit.policies))
     return Violation(
         code="BERTH-133",
         found=phrase("conflict", one=one, other=other, **bounds),

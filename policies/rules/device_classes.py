@@ -37,7 +37,7 @@ def check(plan: Plan) -> Iterator[Violation]:
     unknown = next(open_counts.of_no_known_class(plan), None)
     if unknown is not None:
         found, advice, path = unknown
-        yield _violation(phrase("open", open=found, demands=denial_messages.joined(demands)), advice, path, demands)
+        yield _violation(phrase("open", open=found, demands=denial_messages.join_phrases(demands)), advice, path, demands)
     yield from (_violation(*one) for one in _first(_outside(plan)))
 
 
@@ -90,10 +90,10 @@ def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint
     claims = [claim for claim in plan.devices.claimed if claim.vendors - {""}]
     for compiled in plan.policies if by_class or claims else ():
         demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
-        said = denial_messages.joined(demands)
+        said = denial_messages.join_phrases(demands)
         for asked in by_class:
             if not _has(plan, compiled, asked.resource.vendor):
-                place = open_counts.amount(asked.containers[0], asked.resource.name)
+                place = open_counts.amount_path(asked.containers[0], asked.resource.name)
                 yield phrase("device", name=asked.resource.name, demands=said), phrase("ask for device"), place, demands
         for claim in claims:
             if not all(_has(plan, compiled, vendor) for vendor in claim.vendors - {""}):

@@ -20,7 +20,7 @@ from policies.planning.merged_settings import MergedSettings
 from policies.planning.plan import Plan
 from policies.pods.interval import NONE, CountInterval
 from policies.pods.permissions import annotated_fraction, fraction_keys, is_fraction
-from policies.pods.view import Pod, asks
+from policies.pods.view import Pod, is_requested
 from policies.reasons import open_counts
 from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request
@@ -145,9 +145,9 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase, Path]]:
         yield "TimeSliced", phrase("fraction"), open_counts.ANNOTATIONS
     cuts = [cell.cut if cell.renamed else None for cell in plan.space.cells]
     if cuts and cuts[0] is not None and None not in cuts:
-        yield "MIG", phrase("cut", label=author_words.label(cuts[0])), author_words.place(cuts[0])
+        yield "MIG", phrase("cut", label=author_words.label(cuts[0])), author_words.place_of_label(cuts[0])
     for asked in plan.asked:
-        resource, place = asked.resource, open_counts.amount(asked.containers[0], asked.resource.name)
+        resource, place = asked.resource, open_counts.amount_path(asked.containers[0], asked.resource.name)
         served = plan.snapshot.served.get(resource.name)
         if served is not None and (served.mixed or (served.sharing == "MIG" and not plan.snapshot.lists(resource.name))):
             yield "MIG", phrase("mixed", name=resource.name), place
@@ -187,14 +187,14 @@ def _misspelt(plan: Plan) -> Iterator[Violation]:
     for container in plan.pod.containers:
         for name in container.resource_names:
             right = misspellings.get(name)
-            if right is not None and asks(container, name):
+            if right is not None and is_requested(container, name):
                 yield Violation(
                     code="BERTH-114",
                     found=phrase("fact", container=container.name, name=name),
                     advice=phrase("fix", right=right),
                     rule=NAME,
                     policies=policies,
-                    about=open_counts.amount(container, name),
+                    about=open_counts.amount_path(container, name),
                 )
 
 
@@ -214,5 +214,5 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
         near = nearest_slice(plain, profiles) if hints <= MOST_SAID else None
         advice = phrase("write", right=f"{near}{name.removeprefix(plain)}") if near else phrase("look")
         found = phrase("fact", container=asked.containers[0].name, name=name)
-        about = open_counts.amount(asked.containers[0], name)
+        about = open_counts.amount_path(asked.containers[0], name)
         yield Violation(code="BERTH-115", found=found, advice=advice, rule=NAME, policies=policies, about=about)

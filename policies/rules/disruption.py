@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from catalog import Protection
 from policies.messages import At, phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
 from policies.pods.view import Pod
@@ -41,7 +41,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         value = _value(plan, protection, seconds)
         if value is None:
             assert limit is not None
-            found = phrase("text", key=protection.key, most=duration.text(limit.value))
+            found = phrase("text", key=protection.key, most=duration.format_duration(limit.value))
             yield Remark(code="BERTH-212", found=found, rule=NAME, policies=default.policies)
             continue
         yield Edit(op="add", path=("metadata", protection.where, protection.key), value=value, rule=NAME, policies=default.policies)
@@ -61,7 +61,7 @@ def _written(pod: Pod, protection: Protection) -> Mapping[str, object]:
 def _value(plan: Plan, protection: Protection, seconds: int) -> str | None:
     """Return the value to write; None if it could only be an endless one and a maximum is in force."""
     if _knows_durations(plan, protection) and seconds < FOREVER:
-        return duration.text(seconds)
+        return duration.format_duration(seconds)
     return protection.value if plan.settings.protect_max is None else None
 
 
@@ -105,7 +105,7 @@ def lasts(protection: Protection, value: str) -> _Seconds:
     """
     if value == protection.value or (protection.any_value and value.strip().lower() not in _FALSE):
         return FOREVER
-    return max(duration.read(value) or 0, 0) if protection.durations else 0
+    return max(duration.parse_duration(value) or 0, 0) if protection.durations else 0
 
 
 _FALSE = ("", "0", "f", "false", "no", "off", "n")
@@ -116,8 +116,8 @@ _SHOWN = 20
 
 def _violation(plan: Plan, protection: Protection, limit: TightestLimit) -> Violation:
     value = str(_written(plan.pod, protection)[protection.key])
-    shown = cut(value, _SHOWN)
-    most = duration.text(limit.value)
+    shown = cut_text(value, _SHOWN)
+    most = duration.format_duration(limit.value)
     return Violation(
         code="BERTH-142",
         found=phrase("fact", path=At(("metadata", protection.where, protection.key)), value=shown, most=most),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.planning.plan import Plan
-from policies.pods.view import asks
+from policies.pods.view import is_requested
 from policies.reasons import choice_messages
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation
@@ -33,7 +33,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     if slice_.resource == slice_.old:
         return
     for container in plan.pod.containers:
-        if not asks(container, slice_.old):
+        if not is_requested(container, slice_.old):
             continue
         for side, amounts in (("limits", container.limits), ("requests", container.requests)):
             base = (*container.path, "resources", side)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.qos import POD_LEVEL, Shortfall, shortfalls
 from policies.pods.view import Container, Pod
@@ -130,14 +130,14 @@ def _set(name: str, path: Path, **value: object) -> Phrase:
 
 
 def _name(container: Container) -> str:
-    return cut(str(container.name), 20)
+    return cut_text(str(container.name), 20)
 
 
 def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies: tuple[str, ...]) -> Violation:
     side, value = wrong
     return Violation(
         code="BERTH-102",
-        found=phrase("fact", container=_name(container), amount=cut(str(value), 12), name=name),
+        found=phrase("fact", container=_name(container), amount=cut_text(str(value), 12), name=name),
         advice=_set("fix", (*container.path, "resources", side, name)),
         rule=NAME,
         policies=policies,
@@ -150,12 +150,12 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
     limit, asked = container.limits.get(name), container.requests.get(name)
     resources = (*container.path, "resources")
     if limit is None:
-        found = phrase("no limit", container=_name(container), asked=cut(str(asked), 12), name=name)
+        found = phrase("no limit", container=_name(container), asked=cut_text(str(asked), 12), name=name)
         advice = _set("set", (*resources, "limits", name), value=str(asked))
         about, fields = (*resources, "requests", name), at_field(_FIELD, policies)
         yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, policies=policies, about=about, fields=fields)
     elif asked is not None and not _equal(limit, asked):
-        found = phrase("differs", container=_name(container), asked=cut(str(asked), 12), name=name, limit=cut(str(limit), 12))
+        found = phrase("differs", container=_name(container), asked=cut_text(str(asked), 12), name=name, limit=cut_text(str(limit), 12))
         side, value = ("requests", limit) if parse(limit) else ("limits", asked)
         advice = _set("set", (*resources, side, name), value=str(value))
         yield Violation(
@@ -174,12 +174,12 @@ def _cpu_and_memory(plan: Plan, wrong: Iterable[Shortfall]) -> Iterator[Violatio
     for short in wrong:
         at, name = short.level, short.name
         limit, asked = at.limits.get(name), at.requests.get(name)
-        who = phrase("container", name=cut(str(at.who), 20)) if at.path != POD_LEVEL else At(POD_LEVEL)
+        who = phrase("container", name=cut_text(str(at.who), 20)) if at.path != POD_LEVEL else At(POD_LEVEL)
         side, value = ("requests", limit) if at.limit(name) else ("limits", asked if at.request(name) else None)
         yield Violation(
             code="BERTH-103",
             found=phrase("fact", who=who, name=name, request=_amount(asked), limit=_amount(limit)),
-            advice=_set("set", (*at.path, side, name), value=phrase("an amount") if value is None else cut(str(value), 12)),
+            advice=_set("set", (*at.path, side, name), value=phrase("an amount") if value is None else cut_text(str(value), 12)),
             rule=NAME,
             policies=plan.settings.equal["cpuAndMemory"],
             about=(*at.path, side, name),
@@ -188,7 +188,7 @@ def _cpu_and_memory(plan: Plan, wrong: Iterable[Shortfall]) -> Iterator[Violatio
 
 
 def _amount(value: object) -> Phrase | str:
-    return phrase("none") if value is None else cut(str(value), 12)
+    return phrase("none") if value is None else cut_text(str(value), 12)
 
 
 def check_update(request: Request, plan: Plan) -> Iterator[Violation]:

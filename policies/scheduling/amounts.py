@@ -66,7 +66,7 @@ def _exact(name: str, value: object) -> Fraction | None:
     return number if abs(number) < LARGEST else None
 
 
-def amount(name: str, value: object) -> int | None:
+def to_units(name: str, value: object) -> int | None:
     """Return a quantity in kube-scheduler's units; None if it is none, or larger than a node could have."""
     number = _exact(name, value)
     return None if number is None else ceil(number)
@@ -79,7 +79,7 @@ def counts(name: str) -> bool:
 
 def amounts(value: Mapping[Any, Any]) -> dict[str, int]:
     """Return those of a map of quantities that are counted and can be read."""
-    found = ((text_of(name), amount(text_of(name), one)) for name, one in value.items())
+    found = ((text_of(name), to_units(text_of(name), one)) for name, one in value.items())
     return {name: one for name, one in found if one is not None and counts(name)}
 
 

@@ -149,6 +149,6 @@ def _short(name: str, need: int, node: Node, path: Path) -> Iterator[Blocker]:
         yield Blocker("capacity", name, need=need, have=free, path=path, passing=True)
 
 
-def read(pod: Mapping[str, Any] | Wants) -> Wants:
+def read_wants(pod: Mapping[str, Any] | Wants) -> Wants:
     """Return what a pod wants, which may have been read before."""
     return pod if isinstance(pod, Wants) else wants(pod)

@@ -12,8 +12,8 @@ from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.pods.view import DEFAULT_SCHEDULER
 from policies.scheduling import pool_blockers
-from policies.scheduling.blockers import Blocker, of_node, read
-from policies.scheduling.nodes import Node, NodeGroup, Occupant, grouped, nodes
+from policies.scheduling.blockers import Blocker, of_node, read_wants
+from policies.scheduling.nodes import Node, NodeGroup, Occupant, group_nodes, nodes
 from policies.scheduling.pools import Pool, PoolReader
 from policies.scheduling.wants import Wants
 
@@ -82,15 +82,19 @@ def fleet_of(
     if open_ended is None:
         managed = _AUTOSCALED if pools else _AUTOSCALED + _AUTOSCALED_WITHOUT_KARPENTER
         open_ended = any(key in node.labels for node in found for key in managed)
-    classes = [entry.value for one in by_kind["DeviceClass"] for entry in cluster_facts.read("DeviceClass", one)]
-    names = [cluster_facts.read("DeviceClass", one)[0].key for one in by_kind["DeviceClass"] if cluster_facts.read("DeviceClass", one)]
+    classes = [entry.value for one in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", one)]
+    names = [
+        cluster_facts.read_facts("DeviceClass", one)[0].key
+        for one in by_kind["DeviceClass"]
+        if cluster_facts.read_facts("DeviceClass", one)
+    ]
     delegated = {one.extended for one in classes if one.extended} | {f"{OF_A_CLASS}{name}" for name in names}
-    return Fleet(groups=grouped(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
+    return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
 
 
 def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tuple[Blocker, ...]:
     """Return what keeps a pod off a node, or a NodePool from making one for it; () if nothing that is judged does."""
-    wanted = read(pod)
+    wanted = read_wants(pod)
     return pool_blockers.of_pool(wanted, place) if isinstance(place, Pool) else of_node(wanted, place, fleet.startup, fleet.delegated)
 
 
@@ -109,7 +113,7 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
     Never ``never`` if there may be places that are not known, nor for a pod of another scheduler, whose rules are not
     known. A NodePool of an unknown cloud that has nothing against the pod is ``unknown``.
     """
-    wanted = read(pod)
+    wanted = read_wants(pod)
     result: Outlook = "unknown" if fleet.open_ended or wanted.scheduler != DEFAULT_SCHEDULER else "never"
     for one in _outlooks(wanted, fleet):
         result = min(result, one, key=OUTLOOKS.index)

@@ -136,7 +136,7 @@ def _node(value: Mapping[str, Any], startup: frozenset[str]) -> Node:
     )
 
 
-def grouped(found: Iterable[Node]) -> tuple[NodeGroup, ...]:
+def group_nodes(found: Iterable[Node]) -> tuple[NodeGroup, ...]:
     """Return the nodes in groups, in order of the first name in each."""
     every = sorted(found, key=lambda node: node.name)
     own = _own_keys(every)

@@ -14,7 +14,7 @@ from typing import Any
 
 from catalog import Catalog
 from kube.taints import Taint
-from policies.facts.cluster_facts import NodePool, read
+from policies.facts.cluster_facts import NodePool, read_facts
 from policies.facts.places import taints_of
 from policies.facts.platform_detection import Detector
 from policies.offers.table import Table
@@ -96,7 +96,7 @@ class PoolReader:
 
     def read(self, value: Mapping[str, Any]) -> Pool | None:
         """Return the NodePool; None for an object without a name. No content makes it raise."""
-        entries = read("NodePool", value)
+        entries = read_facts("NodePool", value)
         if not entries:
             return None
         facts = next(entry for entry in entries if entry.part == "nodepools").value

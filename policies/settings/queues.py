@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from policies.offers.constraints import Compiled
 from policies.pods.queue_systems import ANY, SYSTEMS, System, admitted
 from policies.policy import QueueName, Queues
-from policies.settings.running import NamedValue, by_scope, named
+from policies.settings.running import NamedValue, by_scope, merge_named
 
 Admitted = tuple[tuple[System, str], ...]
 """Systems with a queue of each, or ``*``, in the order of ``SYSTEMS``, then by name."""
@@ -41,12 +41,12 @@ class MergedQueues:
     required: Required | None
 
 
-def read(policies: Sequence[Compiled], certain: Sequence[Compiled]) -> MergedQueues:
+def merge_queues(policies: Sequence[Compiled], certain: Sequence[Compiled]) -> MergedQueues:
     """Merge the settings of these policies. ``certain``: those whose defaults act."""
     scopes = by_scope(certain)
     demands = [(queues, c.policy.id) for c in policies if (queues := c.policy.require.queue) is not None]
     return MergedQueues(
-        default=named(scopes, lambda default: default.queue),
+        default=merge_named(scopes, lambda default: default.queue),
         required=Required(common(queues for queues, _ in demands), tuple(who for _, who in demands)) if demands else None,
     )
 

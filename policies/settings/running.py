@@ -57,7 +57,7 @@ class Running:
     """``allow.priorityClasses`` of the cluster's policies."""
 
 
-def read(policies: Sequence[Compiled], certain: Sequence[Compiled], calm: Sequence[Compiled]) -> Running:
+def merge_running(policies: Sequence[Compiled], certain: Sequence[Compiled], calm: Sequence[Compiled]) -> Running:
     """Merge the settings of these policies. ``certain``: those whose defaults act; ``calm``: those of them whose
     defaults on how long a pod runs and ends act on the pod's actor."""
     scopes = by_scope(certain)
@@ -66,10 +66,10 @@ def read(policies: Sequence[Compiled], certain: Sequence[Compiled], calm: Sequen
         longest=least((c.policy.require.max_runtime, c.policy.id) for c in policies),
         max_runtime=next((limit for values in given if (limit := most(values)) is not None), None),
         shared_memory=most((c.policy.default.shared_memory, c.policy.id) for c in certain),
-        runtime_class=named(scopes, lambda default: default.runtime_class),
-        priority_class=named(scopes, lambda default: default.priority_class),
-        scheduler=named(scopes, lambda default: default.scheduler_name),
-        topology=named(scopes, lambda default: default.topology),
+        runtime_class=merge_named(scopes, lambda default: default.runtime_class),
+        priority_class=merge_named(scopes, lambda default: default.priority_class),
+        scheduler=merge_named(scopes, lambda default: default.scheduler_name),
+        topology=merge_named(scopes, lambda default: default.topology),
         network=tuple(c.policy.id for c in certain if c.policy.default.network_devices),
         priority_classes=frozenset(name for c in certain if c.policy.namespace is None for name in c.policy.allow.priority_classes),
     )
@@ -93,7 +93,7 @@ def first_given(scopes: Iterable[Sequence[Compiled]], value: Callable[[Default],
     return []
 
 
-def named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], T | None]) -> NamedValue[T] | None:
+def merge_named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], T | None]) -> NamedValue[T] | None:
     """Return what the policies of the first of these scopes that gives any give; None: none does."""
     given = first_given(scopes, name)
     if not given:

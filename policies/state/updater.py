@@ -155,7 +155,7 @@ class Updater:
         """Return the facts of one object, with name and namespace from the API server's key."""
         kind, namespace, name = key
         metadata = {**as_map(value.get("metadata")), "name": name, "namespace": namespace}
-        return cluster_facts.read(kind, {**value, "metadata": metadata}, self._node_keys)
+        return cluster_facts.read_facts(kind, {**value, "metadata": metadata}, self._node_keys)
 
     def _take(self, batch: _Batch) -> Update:
         before, facts = self._snapshot, batch.facts

@@ -1,7 +1,7 @@
 """Durations in Go's grammar (time.ParseDuration): ``2h``, ``1h30m``, ``90s``.
 
 A policy's own fields take whole seconds, and no odd spelling (``seconds``). Durations that other programs
-read are read as they read them (``read``): to the nanosecond, with every spelling that Go takes.
+read are read as they read them (``parse_duration``): to the nanosecond, with every spelling that Go takes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _MOST_READ = 1000
 """The most characters of a duration that are read; bounds the work for each."""
 
 
-def read(value: object) -> Fraction | None:
+def parse_duration(value: object) -> Fraction | None:
     """Seconds, as Go reads it, to the nanosecond; None where Go rejects: no duration, or one of more than 292 years.
 
     ``0``, ``-1h``, ``.5h`` and ``500ms`` are durations too. One of more than 1,000 characters, which somebody may read and we
@@ -118,7 +118,7 @@ def _advice(value: object) -> str:
     return f"found {found}; write 2h, 90s or 1h30m"
 
 
-def text(value: int) -> str:
+def format_duration(value: int) -> str:
     """Return seconds in the usual spelling: 5400 is ``1h30m``."""
     hours, rest = divmod(value, 3600)
     minutes, left = divmod(rest, 60)

@@ -13,7 +13,7 @@ from typing import Any
 from policies.workloads.controllers import Raw
 from policies.workloads.described import Described
 from policies.workloads.parts import Parts, PodPart
-from policies.workloads.strategic_merge import merged
+from policies.workloads.strategic_merge import merge_strategic
 
 _GROUPS = ("containers", "initContainers")
 
@@ -30,7 +30,7 @@ def laid(base: Described, over: Described, *, replaced: bool) -> Described:
     if replaced:
         says = {**says, "containers": _those_of(spec, says)}
         spec = {**spec, "containers": [_without_resources(one, says) for one in spec.get("containers") or ()]}
-    template = {"metadata": _metadata(base, over), "spec": merged(spec, says)}
+    template = {"metadata": _metadata(base, over), "spec": merge_strategic(spec, says)}
     return Described(at=over.at, template=template, parts=_moved(over, template["spec"]), place=over.place, unread=over.unread)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from catalog.workload import FIELDS, DescribedPods, DeviceFields, TemplatePatch, joined
+from catalog.workload import FIELDS, DescribedPods, DeviceFields, TemplatePatch, join_path
 from policies.document import Document, InputError, kind_of
 from policies.patch.json_tree import set_at
 from policies.verdict import Path
@@ -19,7 +19,7 @@ from policies.workloads.controllers import Raw
 from policies.workloads.parts import Parts, PodPart
 from policies.workloads.parts import at as place_of
 from policies.workloads.pod_schema import list_at, map_at
-from policies.workloads.strategic_merge import leaves, merged
+from policies.workloads.strategic_merge import leaves, merge_strategic
 from policies.workloads.templates import expand, steps
 
 Texts = Callable[[str], Any]
@@ -52,7 +52,7 @@ def described(document: Document, number: int, place: DescribedPods, texts: Text
     Raises InputError if a path leads through what is no map or list.
     """
     for text in place.at:
-        for at, value in expand(document, document.value, steps(joined(place.root, text)), ()):
+        for at, value in expand(document, document.value, steps(join_path(place.root, text)), ()):
             map_at(document, value, at, null=False)
             yield _SpotReader(document, place, at, value, texts).read(number)
 
@@ -101,15 +101,15 @@ class _SpotReader:
     def _way(self, path: str) -> Path:
         """Return the place to which a path without stars leads."""
         if path.startswith("/"):
-            return steps(joined(self.place.root, path[1:]))
-        return (*self.at, *steps(joined("", path)))
+            return steps(join_path(self.place.root, path[1:]))
+        return (*self.at, *steps(join_path("", path)))
 
     def _found(self, path: str) -> list[tuple[Path, Any]]:
         """Return every value at a path that is not null, with its place."""
         if path.startswith("/"):
-            found = expand(self.document, self.document.value, steps(joined(self.place.root, path[1:])), ())
+            found = expand(self.document, self.document.value, steps(join_path(self.place.root, path[1:])), ())
         else:
-            found = expand(self.document, self.value, steps(joined("", path)), self.at)
+            found = expand(self.document, self.value, steps(join_path("", path)), self.at)
         return [pair for pair in found if pair[1] is not None]
 
     def _first(self, paths: tuple[str, ...]) -> tuple[Path, Any] | None:
@@ -223,7 +223,7 @@ class _SpotReader:
             names = [name for _, name in expand(self.document, value, steps(patch.of), around)] if patch.of else []
             if names and patch.only not in names:
                 continue
-            for at, words in expand(self.document, value, steps(joined("", patch.path)), around):
+            for at, words in expand(self.document, value, steps(join_path("", patch.path)), around):
                 template = {**template, "spec": self._spec_patched(template["spec"], at, words)}
         return template
 
@@ -232,7 +232,7 @@ class _SpotReader:
         try:
             if not isinstance(over, dict):
                 raise ValueError(f"must be a patch of the pod's spec; found {kind_of(words)}")
-            out = merged(spec, over)
+            out = merge_strategic(spec, over)
         except ValueError as error:
             self.unread.append(self.document.error(at, str(error)))
             return spec

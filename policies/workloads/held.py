@@ -51,7 +51,7 @@ class HeldAccelerator:
         return self.how != "holds"
 
 
-def held(value: Mapping[str, Any], snapshot: Snapshot) -> tuple[HeldAccelerator, ...]:
+def find_held(value: Mapping[str, Any], snapshot: Snapshot) -> tuple[HeldAccelerator, ...]:
     """Return what one object holds, in its order. Its status is written by others, so it is left out."""
     found: list[HeldAccelerator] = []
     for one in _HeldSearch(snapshot).object(value):

@@ -79,7 +79,7 @@ def placed(path: Path, parts: Parts) -> str:
     return f"{dotted(path)} in {path_text(part.at)}" if part.within else path_text(part.at + path[len(part.pod) :])
 
 
-def written(value: Any, before: Any, after: Any, parts: Parts) -> Any:
+def write_parts(value: Any, before: Any, after: Any, parts: Parts) -> Any:
     """Return the manifest with the edits of its pod, of which ``before`` is the tree made of the parts, and
     ``after`` the edited one.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from catalog import Catalog, Workload
-from catalog.workload import BaseObject, DescribedPods, joined
+from catalog.workload import BaseObject, DescribedPods, join_path
 from policies.document import Document, InputError
 from policies.patch.json_tree import value_at
 from policies.pods.permissions import QUEUE_NAME
@@ -167,7 +167,7 @@ def references(document: Document, owner: Owner) -> Iterator[NamedObject]:
             yield named
     for place in owner.workload.places:
         for text in place.at if place.base is not None else ():
-            for at, _ in expand(document, document.value, steps(joined(place.root, text)), ()):
+            for at, _ in expand(document, document.value, steps(join_path(place.root, text)), ()):
                 if place.base is not None and (named := named_by(document, place.base, at)):
                     yield named
 

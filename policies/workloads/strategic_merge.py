@@ -17,7 +17,7 @@ Raw = dict[str, Any]
 _BY_NAME = ("containers", "initContainers", "resourceClaims")
 
 
-def merged(spec: Raw, over: Raw) -> Raw:
+def merge_strategic(spec: Raw, over: Raw) -> Raw:
     """Return ``spec`` with ``over`` laid over it; neither is changed.
 
     Raises ValueError if a list that is merged by name has an item without one.

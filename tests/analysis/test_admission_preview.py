@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.admission_preview import Judgement, judge
+from analysis.admission_preview import Judgement, preview_admission
 from policies.request import Request
 from tests.support import snapshots
 from tests.support.cases import golden
@@ -20,7 +20,7 @@ def judged(pod: dict[str, Any], *specs: dict[str, Any], **request: Any) -> Judge
         {"kind": "ClusterGPUPolicy", "metadata": {"name": f"p{i}"}, "spec": {"mode": "Enforce", **spec}} for i, spec in enumerate(specs)
     ]
     built = snapshots.build(golden.policies_of(objects, CATALOG), CATALOG, platforms=["karpenter-aws"])
-    return judge(Request(namespace="ml", pod=pod, **request), built.facts_for("ml"))
+    return preview_admission(Request(namespace="ml", pod=pod, **request), built.facts_for("ml"))
 
 
 def pod(limit: str = "2", **spec: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def test_nearly_every_pod_of_a_load_gets_affinity(name: str, tmp_path: Path, sna
     written = 0
     seen = sample(name, tmp_path)
     for body in seen:
-        pod = patched(body, handlers.judged("mutate", body, snapshot, Metrics("test"))[1])
+        pod = patched(body, handlers.handle_review("mutate", body, snapshot, Metrics("test"))[1])
         written += pod["spec"].get("affinity") != orjson.loads(body)["request"]["object"]["spec"].get("affinity")
     assert written >= 0.8 * len(seen)
 
@@ -46,7 +46,7 @@ def test_nearly_every_pod_of_a_load_gets_affinity(name: str, tmp_path: Path, sna
 def test_a_plain_pod_is_answered_as_it_came(tmp_path: Path, snapshot: Snapshot) -> None:
     """The load plain measures a call that changes nothing."""
     for body in sample("plain", tmp_path):
-        assert b"patch" not in handlers.judged("mutate", body, snapshot, Metrics("test"))[1]
+        assert b"patch" not in handlers.handle_review("mutate", body, snapshot, Metrics("test"))[1]
 
 
 def test_no_two_unlike_calls_are_alike(tmp_path: Path, snapshot: Snapshot) -> None:

@@ -9,13 +9,13 @@ import pytest
 from bench.load import many_policies
 from bench.load.bodies import NAMESPACES
 from policies.state.snapshot import Snapshot
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from tests.support.counts import count
 
 
 def loaded(folder: Path) -> Snapshot:
     sources = Sources(policies=(str(folder / "policies"),), facts=(str(folder / "namespaces.yaml"),), platforms=("karpenter-aws",))
-    return load(sources).snapshot
+    return load_sources(sources).snapshot
 
 
 @pytest.mark.parametrize("number", [10, count(100, 1_000)])

@@ -18,7 +18,7 @@ OTHER: dict[Where, Where] = {"labels": "annotations", "annotations": "labels"}
 
 
 def told(where: Where, key: str) -> list[str]:
-    return [remark.text for remark in keys.told({where: {key: "x"}, OTHER[where]: {}}, CATALOG)]
+    return [remark.text for remark in keys.remark_ignored_keys({where: {key: "x"}, OTHER[where]: {}}, CATALOG)]
 
 
 def names(one: ReservedKeys, where: Where) -> frozenset[str]:
@@ -69,6 +69,6 @@ def test_prefixes_exclude_each_other() -> None:
 def test_many_keys_are_looked_at_in_bounds() -> None:
     """An author may write thousands."""
     many = {f"kueue.x-k8s.io/queue-nam{number:04}": "x" for number in range(5000)}
-    assert not list(keys.told({"labels": many, "annotations": {}}, CATALOG))
+    assert not list(keys.remark_ignored_keys({"labels": many, "annotations": {}}, CATALOG))
     slips = {f"kueue.x-k8s.io/queue-nam{letter}": "x" for letter in "abcdfghijklmnopqrstuvwxyz"}
-    assert len(list(keys.told({"labels": slips, "annotations": {}}, CATALOG))) == 16
+    assert len(list(keys.remark_ignored_keys({"labels": slips, "annotations": {}}, CATALOG))) == 16

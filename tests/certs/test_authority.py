@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from certs.authority import CertificateError, KeyPair, issue, load, make_ca, signed
+from certs.authority import CertificateError, KeyPair, issue, load_pair, make_ca, signed
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAMES = ("berth.berth-system.svc", "127.0.0.1", "::1")
@@ -130,7 +130,7 @@ def test_only_the_signer_has_issued_a_leaf() -> None:
 def test_a_pair_survives_pem() -> None:
     """What is written is what is read."""
     pair = issue(make_ca(NOW), NAMES, NOW)
-    assert load(pair.certificate_pem, pair.key_pem).certificate == pair.certificate
+    assert load_pair(pair.certificate_pem, pair.key_pem).certificate == pair.certificate
 
 
 def test_a_certificate_without_alternatives_has_no_names() -> None:
@@ -155,7 +155,7 @@ def rsa_key() -> bytes:
 def test_a_bad_pair_is_named(certificate: bytes, key: bytes, message: str) -> None:
     """What cannot be loaded says which half is wrong, without key material."""
     with pytest.raises(CertificateError, match=message) as error:
-        load(certificate, key)
+        load_pair(certificate, key)
     assert "BEGIN" not in str(error.value)
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from certs.authority import CertificateError
-from certs.reading import LIMIT, digest, fingerprint, read
+from certs.reading import LIMIT, digest, fingerprint, read_file
 
 
 def test_the_whole_file_is_read(tmp_path: Path) -> None:
     """Up to the limit and including it."""
     (tmp_path / "a").write_bytes(b"x" * LIMIT)
-    assert len(read(tmp_path / "a")) == LIMIT
+    assert len(read_file(tmp_path / "a")) == LIMIT
 
 
 def missing(path: Path) -> None:
@@ -44,7 +44,7 @@ def test_what_is_no_such_file_is_one_line(make: object, message: str, tmp_path: 
     assert callable(make)
     make(tmp_path / "tls.crt")
     with pytest.raises(CertificateError, match=message) as error:
-        read(tmp_path / "tls.crt")
+        read_file(tmp_path / "tls.crt")
     assert str(error.value).startswith(f"{tmp_path / 'tls.crt'}: ")
     assert "\n" not in str(error.value)
 

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from hypothesis import given
 
-from certs.rotation import NOTHING, Asked, Lives, Material, due, merged
+from certs.rotation import NOTHING, Asked, Lives, Material, due, merge_material
 from certs.secret import CA, CA_KEY, FIELDS, LEAF, LEAF_KEY, TIMES, from_data, to_data
 from tests.support.generators.strategies import examples, randoms
 
@@ -162,9 +162,9 @@ def test_what_is_damaged_is_told_and_taken_from_memory() -> None:
             if name != TIMES or value:
                 assert any(words[name] in one for one in wrong), (name, wrong)
             assert not any("PRIVATE" in one for one in wrong)
-            assert to_data(replace(merged(made, stored)))[CA] == data[CA]
-            assert merged(made, stored).authorities[0].key is not None
+            assert to_data(replace(merge_material(made, stored)))[CA] == data[CA]
+            assert merge_material(made, stored).authorities[0].key is not None
             anew, _ = settled(stored, START)
             assert anew.leaf is not None
             assert anew.issuer() is not None
-    assert merged(made, from_data({})[0]) == made
+    assert merge_material(made, from_data({})[0]) == made

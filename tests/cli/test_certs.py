@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs.rotation import NOTHING, Asked, Lives, Material, due
-from cli.certs import InstalledCertificates, shown, wrong
+from cli.certs import InstalledCertificates, show_certificates, wrong
 from cli.main import main
 from cluster.certificates.registrations import KINDS, Configuration
 
@@ -36,7 +36,7 @@ def test_every_ca_is_shown_with_what_it_is_for() -> None:
     first = settled(settled(NOTHING))
     both = settled(first, "ca")
     old, new = (one.fingerprint[:8] for one in both.authorities)
-    assert list(shown(found(both, first.bundle))) == [
+    assert list(show_certificates(found(both, first.bundle))) == [
         f"CA {old}  until 2027-11-23 01:30Z  in use, published 2026-11-23 01:30Z",
         f"CA {new}  until 2027-11-23 01:30Z  signs next, not published yet",
         "serving certificate  until 2026-11-30 01:30Z  for berth.a.svc",

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from analysis.admission.judge import judge
-from analysis.admission.manifests import read
+from analysis.admission.judge import admit_manifest
+from analysis.admission.manifests import read_manifest
 from cli.output import report
 from cli.output.diff import unified
 from documents.yaml_reader import one_value
@@ -58,15 +58,15 @@ def around(case: dict[str, Any]) -> Around:
 
 def as_facts(case: dict[str, Any], snapshot: Snapshot) -> dict[str, Any]:
     """What is said and shown of a case."""
-    outcome = judge(read(Document(file="f", value=case["manifest"]), CATALOG, "team", around=around(case)), snapshot)
-    again = judge(read(Document(file="f", value=outcome.after), CATALOG, "team", around=around(case)), snapshot)
+    outcome = admit_manifest(read_manifest(Document(file="f", value=case["manifest"]), CATALOG, "team", around=around(case)), snapshot)
+    again = admit_manifest(read_manifest(Document(file="f", value=outcome.after), CATALOG, "team", around=around(case)), snapshot)
     if not outcome.denied:
         assert all(edit in pod.unshown for pod in again.pods for edit in {e.path[:2] for e in pod.edits}), "what is shown needs edits again"
     lines = (
         [line.rstrip("\n") for line in unified(case["manifest"], outcome.after, "x")][2:] if outcome.after is not case["manifest"] else []
     )
     return {
-        "says": [*report.lines(outcome), *dict.fromkeys(report.of_platform(outcome))],
+        "says": [*report.report_lines(outcome), *dict.fromkeys(report.of_platform(outcome))],
         "shows": [line for line in lines if line[0] in "+-"],
     }
 
@@ -126,10 +126,10 @@ def test_a_wrong_type_anywhere_is_bad_input_or_judged(case: tuple[Path, int, dic
 
 def facts_or_error(value: Any, beside: Around, snapshot: Snapshot) -> list[str]:
     try:
-        outcome = judge(read(Document(file="f", value=value), CATALOG, "team", around=beside), snapshot)
+        outcome = admit_manifest(read_manifest(Document(file="f", value=value), CATALOG, "team", around=beside), snapshot)
     except InputError as error:
         return [str(error)]
-    return [*report.lines(outcome), *report.of_platform(outcome)]
+    return [*report.report_lines(outcome), *report.of_platform(outcome)]
 
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -144,4 +144,4 @@ def test_words_that_cannot_be_laid_over_a_runtime_are_told() -> None:
     case = next(values for path, _, values in kind_cases() if path.stem == "kserve" and values.get("others"))
     value = set_at(case["manifest"], ("spec", "predictor", "containers"), [{"image": "i"}])
     with pytest.raises(InputError, match=r"spec\.predictor: containers must be a list of maps, each with its name"):
-        read(Document(file="f", value=value), CATALOG, "team", around=around(case))
+        read_manifest(Document(file="f", value=value), CATALOG, "team", around=around(case))

@@ -13,7 +13,7 @@ import pytest
 
 from cli import VERSION
 from cli.inspect.try_ import Trial
-from cli.main import SUBCOMMANDS, guarded, main, named
+from cli.main import SUBCOMMANDS, find_subcommand, guarded, main
 
 ROOT = Path(__file__).parent.parent.parent
 REVIEW = "tests/reviews/pods-create-train-llama.json"
@@ -50,7 +50,7 @@ def test_unknown_words_are_exit_code_2(words: list[str], capsys: pytest.CaptureF
 )
 def test_the_subcommand_is_found_among_the_words(words: str, found: list[str]) -> None:
     """So that its module alone is imported."""
-    assert named(words.split()) == found
+    assert find_subcommand(words.split()) == found
 
 
 def test_bad_input_is_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:

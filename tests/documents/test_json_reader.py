@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from documents.json_reader import DuplicateKey, NotJson, begins, is_deeper, value
+from documents.json_reader import DuplicateKey, NotJson, begins, is_deeper, parse_json
 
 
 @pytest.mark.parametrize(
@@ -17,16 +17,16 @@ def test_what_begins_as_json(text: str, wanted: bool) -> None:
 
 def test_a_key_that_is_given_twice() -> None:
     """At any depth; the same key in two maps is none."""
-    assert value('{"a": {"b": 1}, "c": {"b": 1}}') == {"a": {"b": 1}, "c": {"b": 1}}
+    assert parse_json('{"a": {"b": 1}, "c": {"b": 1}}') == {"a": {"b": 1}, "c": {"b": 1}}
     for text in ('{"a": 1, "a": 1}', '[{"x": {"a": 1, "b": 2, "a": 3}}]'):
         with pytest.raises(DuplicateKey):
-            value(text)
+            parse_json(text)
 
 
 def test_what_is_no_json_says_where() -> None:
     """With the line."""
     with pytest.raises(NotJson, match="is not JSON") as caught:
-        value('{"a":\n1,}')
+        parse_json('{"a":\n1,}')
     assert caught.value.line == 2
 
 

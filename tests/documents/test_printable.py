@@ -46,7 +46,7 @@ def test_json_is_printable_and_means_the_same(value: Any) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_yaml_is_printable_and_means_the_same(text: str) -> None:
     """But for tabs, which stand in scripts, and are in no name."""
-    written = yaml_writer.text({"k": text, "list": [text]})
+    written = yaml_writer.write_yaml({"k": text, "list": [text]})
     assert all(line.replace("\t", "").isprintable() for line in written.split("\n"))
     (document,) = documents(written, "x.yaml")[0]
     assert document.value == {"k": text, "list": [text]}

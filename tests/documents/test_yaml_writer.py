@@ -73,13 +73,13 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_every_value_reads_back_the_same(value: Any) -> None:
     """What is printed is the same value again, for PyYAML's reader."""
-    assert yaml.load(yaml_writer.text(value), Loader=yaml.CSafeLoader) == value
+    assert yaml.load(yaml_writer.write_yaml(value), Loader=yaml.CSafeLoader) == value
 
 
 @pytest.mark.parametrize("text", AWKWARD)
 def test_text_that_looks_like_something_else_stays_text(text: str) -> None:
     """Text reads back as text, for Berth's own reader too, which reads as kubectl does."""
-    found, errors = documents(yaml_writer.text({"k": text, "l": [text]}), "f")
+    found, errors = documents(yaml_writer.write_yaml({"k": text, "l": [text]}), "f")
     assert errors == []
     assert found[0].value == {"k": text, "l": [text]}
 
@@ -87,7 +87,7 @@ def test_text_that_looks_like_something_else_stays_text(text: str) -> None:
 def test_layout_is_kubectls() -> None:
     """Lists stand at their key's indent, maps in lists start on the dash's line, several lines are a block."""
     value = {"spec": {"args": ["-c", "1"], "env": [{"name": "A", "value": "x\ny\n"}], "none": None, "empty": {}, "no": []}}
-    assert yaml_writer.text(value) == (
+    assert yaml_writer.write_yaml(value) == (
         "spec:\n  args:\n  - -c\n  - '1'\n  env:\n  - name: A\n    value: |\n      x\n      y\n  none: null\n  empty: {}\n  'no': []\n"
     )
 

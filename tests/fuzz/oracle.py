@@ -60,7 +60,7 @@ def check_everywhere(body: bytes) -> None:
 def check_under(body: bytes, snapshot: Snapshot, *, unaided: bool = True) -> str:
     """All three paths under one snapshot. ``unaided``: also against the rules on the whole pod, which doubles the time."""
     log.to(_check_line)
-    advised, advice = _judged("advise", lambda: handlers.workload(body, snapshot, METRICS))
+    advised, advice = _judged("advise", lambda: handlers.advise_workload(body, snapshot, METRICS))
     if advice is not None:
         _check_answer(advice, _uid(body))
         assert advice["response"]["allowed"] is True
@@ -108,7 +108,7 @@ def _uid_of_unread(body: bytes, answer: Raw) -> str:
 
 
 def _pod(phase: Phase, body: bytes, snapshot: Snapshot) -> tuple[str, Raw | None]:
-    return _judged(phase, lambda: handlers.judged(phase, body, snapshot, METRICS))
+    return _judged(phase, lambda: handlers.handle_review(phase, body, snapshot, METRICS))
 
 
 def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
@@ -126,7 +126,7 @@ def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
         return None
     finally:
         vars(engine)["extract"] = kept
-    answer: Raw = json.loads(orjson.dumps(review.answer(asked, verdict, phase=phase)))
+    answer: Raw = json.loads(orjson.dumps(review.answer_review(asked, verdict, phase=phase)))
     return answer
 
 

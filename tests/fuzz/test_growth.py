@@ -66,7 +66,7 @@ def cost(world: int, phase: Phase, body: bytes) -> float:
     snapshot = fresh(world)
     started = time.thread_time()
     try:
-        handlers.judged(phase, body, snapshot, oracle.METRICS)
+        handlers.handle_review(phase, body, snapshot, oracle.METRICS)
     except ReviewError as error:
         assert error.status < 500  # noqa: PT017
     return time.thread_time() - started

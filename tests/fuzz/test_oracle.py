@@ -25,7 +25,7 @@ NOTHING = {"op": "test", "path": "/kind", "value": "Pod"}
 
 def answering(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     """From now on the answer to a pod has these fields instead."""
-    real = handlers.judged
+    real = handlers.handle_review
 
     def changed(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
         decision, sent = real(phase, body, snapshot, metrics)
@@ -35,7 +35,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
         answer["response"] = {key: value for key, value in {**answer["response"], **changes}.items() if value is not None}
         return decision, orjson.dumps(answer)
 
-    monkeypatch.setattr(handlers, "judged", changed)
+    monkeypatch.setattr(handlers, "handle_review", changed)
 
 
 def encoded(*operations: Raw) -> str:
@@ -79,7 +79,7 @@ def test_a_wrong_denial_to_read_is_seen(error: Exception, monkeypatch: pytest.Mo
     def fails(*_: object) -> tuple[str, bytes]:
         raise error
 
-    monkeypatch.setattr(handlers, "judged", fails)
+    monkeypatch.setattr(handlers, "handle_review", fails)
     with pytest.raises((AssertionError, ValueError)):
         oracle.check_under(BODY, snapshots()[0])
 

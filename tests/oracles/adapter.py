@@ -30,7 +30,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import cli
 from cli import main
 from server.limits import Limits
-from sources.sources import Sources, SourcesError, load
+from sources.sources import Sources, SourcesError, load_sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.oracles.layers import Seen, data_of, rendered_data, sentences_of
@@ -118,7 +118,7 @@ def _snapshot(world: Raw) -> Any:
             max_mode=world["maxMode"],
             console_url=world["consoleUrl"],
         )
-        return load(sources, world["facts"], all_nodes=world["allNodes"]).snapshot
+        return load_sources(sources, world["facts"], all_nodes=world["allNodes"]).snapshot
 
 
 def _answered(path: str, status: int, headers: Mapping[str, str], body: str, events: list[Raw]) -> Seen:

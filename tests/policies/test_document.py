@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.nearest import hint, listed, nearest
+from catalog.nearest import hint, list_known, nearest
 from policies.document import Document, InputError, kind_of, objects, path_text
 from policies.verdict import Path
 
@@ -93,4 +93,4 @@ def test_hint() -> None:
 
 def test_long_lists_are_cut() -> None:
     """After twenty names the rest is counted."""
-    assert listed(["a"] * 22) == ", ".join(["a"] * 20) + " and 2 more"
+    assert list_known(["a"] * 22) == ", ".join(["a"] * 20) + " and 2 more"

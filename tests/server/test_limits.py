@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from server.limits import BOUNDS, Limits, flag, read
+from server.limits import BOUNDS, Limits, flag, read_limits
 from tests.support.calls.server_process import ROOT
 
 
@@ -34,21 +34,21 @@ def test_connections_outlive_the_api_servers_patience() -> None:
 
 def test_what_is_not_given_is_the_default() -> None:
     """Only what was typed differs."""
-    assert read({}) == Limits()
-    assert read({"drain": "5", "body": None}) == Limits(drain=5)
+    assert read_limits({}) == Limits()
+    assert read_limits({"drain": "5", "body": None}) == Limits(drain=5)
 
 
 @pytest.mark.parametrize("text", ["", "-1", "90", "3601", "1e3", "two", "120.5", "²"])
 def test_a_wrong_number_says_bounds_and_reason(text: str) -> None:
     """With the flag to change."""
     with pytest.raises(ValueError, match=rf'^--keep-alive "{text}" is not between 91 and 3600 seconds\. The API server keeps idle'):
-        read({"keep_alive": text})
+        read_limits({"keep_alive": text})
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
     """A line each."""
     with pytest.raises(ValueError, match=r"--lame-duck .*\n--drain"):
-        read({"drain": "0", "lame_duck": "x"})
+        read_limits({"drain": "0", "lame_duck": "x"})
 
 
 def test_a_flag_is_its_name_with_hyphens() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from documents.yaml_writer import text
+from documents.yaml_writer import write_yaml
 from policies.document import Document, InputError
 from sources.inputs import Inputs
 
@@ -17,7 +17,7 @@ def runtime(kind: str, namespace: str | None = None) -> dict[str, Any]:
 
 def given(tmp_path: Path, *values: Any) -> Inputs:
     file = tmp_path / "in.yaml"
-    file.write_text("---\n".join(value if isinstance(value, str) else text(value) for value in values))
+    file.write_text("---\n".join(value if isinstance(value, str) else write_yaml(value) for value in values))
     return Inputs.of_files([str(file)], "team")
 
 

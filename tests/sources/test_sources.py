@@ -7,27 +7,27 @@ from pathlib import Path
 import pytest
 
 from policies.offers.constraints import Compiler
-from sources.sources import SourceLoader, Sources, SourcesError, load, options, read_facts
+from sources.sources import SourceLoader, Sources, SourcesError, load_sources, options, read_facts
 
 POLICY = "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: {name: mine}\nspec: {default: {acceleratorTaints: Tolerate}}\n"
 
 
 def errors(sources: Sources) -> list[str]:
     with pytest.raises(SourcesError) as raised:
-        load(sources)
+        load_sources(sources)
     assert str(raised.value).splitlines() == [str(error) for error in raised.value.errors]
     return [str(error) for error in raised.value.errors]
 
 
 def test_without_policies_the_shipped_default_acts() -> None:
     """No hidden behaviour: it is an object in a file."""
-    assert [compiled.policy.id for compiled in load(Sources()).snapshot.policies] == ["ClusterGPUPolicy/berth-default"]
+    assert [compiled.policy.id for compiled in load_sources(Sources()).snapshot.policies] == ["ClusterGPUPolicy/berth-default"]
 
 
 def test_named_policies_replace_the_default(tmp_path: Path) -> None:
     """What is named is all that acts."""
     (tmp_path / "mine.yaml").write_text(POLICY)
-    loaded = load(Sources(policies=(str(tmp_path),), platforms=("gke",)))
+    loaded = load_sources(Sources(policies=(str(tmp_path),), platforms=("gke",)))
     assert [compiled.policy.id for compiled in loaded.snapshot.policies] == ["ClusterGPUPolicy/mine"]
     assert loaded.snapshot.placed
 
@@ -72,7 +72,7 @@ def test_a_catalog_is_laid_over_ours(tmp_path: Path) -> None:
     """A misspelling that only this cluster knows."""
     file = tmp_path / "mine.yaml"
     file.write_text("misspellings: [{wrong: nvidia.com/gpuu, right: nvidia.com/gpu, source: us, mark: verified}]\n")
-    assert load(Sources(catalog=str(file))).snapshot.catalog.misspellings["nvidia.com/gpuu"] == "nvidia.com/gpu"
+    assert load_sources(Sources(catalog=str(file))).snapshot.catalog.misspellings["nvidia.com/gpuu"] == "nvidia.com/gpu"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from certs.authority import KeyPair, issue, load, make_ca
+from certs.authority import KeyPair, issue, load_pair, make_ca
 
 
 def client_certificate(ca: KeyPair, name: str, folder: Path) -> tuple[Path, Path]:
@@ -34,7 +34,7 @@ def serving_files(folder: Path, names: Sequence[str]) -> None:
 
 def renew(folder: Path, names: Sequence[str]) -> None:
     """The folder gets another serving certificate of its CA, written in place."""
-    ca = load((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
+    ca = load_pair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
     _put(folder, "tls", issue(ca, names, datetime.now(UTC)))
 
 

@@ -55,7 +55,9 @@ def test_a_kept_decision_counts_in_the_namespace_of_each_pod() -> None:
     ):
         review["request"].update(namespace=namespace, dryRun=dry)
         assert phase in ("mutate", "validate")
-        handlers.judged("mutate" if phase == "mutate" else "validate", json.dumps(review).encode(), snapshot, metrics, decisions=decisions)
+        handlers.handle_review(
+            "mutate" if phase == "mutate" else "validate", json.dumps(review).encode(), snapshot, metrics, decisions=decisions
+        )
     assert len(decisions) == 3
     assert [value(metrics, GPUS, resource_namespace=name, model="any") for name in ("one", "two")] == [1, 1]
     assert value(metrics, USD, resource_namespace="one") == value(metrics, USD, resource_namespace="two") > 0

@@ -9,7 +9,7 @@ import pytest
 
 from policies.engine import evaluate
 from policies.verdict import Edit, Verdict
-from telemetry.policy_metrics import NO_POLICY, REMARKS, OutcomeLabels, outcomes
+from telemetry.policy_metrics import NO_POLICY, REMARKS, OutcomeLabels, outcome_words
 from tests.support.cases import golden
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -19,7 +19,7 @@ def of(name: str) -> list[str]:
     """The outcomes of a golden case, sorted, each in one line."""
     case = golden.load(golden.CASES / f"{name}.yaml")
     request = case.request()
-    return sorted(" ".join(one) for one in outcomes(evaluate(request, case.facts(request.namespace))))
+    return sorted(" ".join(one) for one in outcome_words(evaluate(request, case.facts(request.namespace))))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_denial_that_is_spared_is_skipped() -> None:
 def test_many_edits_are_one_outcome() -> None:
     """Once per policy and rule, however many paths were written."""
     edits = tuple(Edit(op="add", path=("spec", i), rule="tolerations", policies=("ClusterGPUPolicy/a",)) for i in range(9))
-    assert outcomes(Verdict(edits=edits)) == {OutcomeLabels("ClusterGPUPolicy/a", "tolerations", "Enforce", "edited")}
+    assert outcome_words(Verdict(edits=edits)) == {OutcomeLabels("ClusterGPUPolicy/a", "tolerations", "Enforce", "edited")}
 
 
 @pytest.mark.parametrize("word", ["skipped", "inexpressible"])

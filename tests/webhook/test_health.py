@@ -12,7 +12,7 @@ import pytest
 from policies.modes.advertised import Advertised, AdvertisedTwice
 from policies.state.snapshot import Snapshot
 from server.limits import Limits
-from sources.sources import ClusterSource, Sources, load
+from sources.sources import ClusterSource, Sources, load_sources
 from telemetry.metrics import Metrics
 from telemetry.watch_metrics import Watching
 from tests.cluster.certificates.test_keeper import Api
@@ -23,7 +23,7 @@ from webhook.reload.condition import ReplicaState
 from webhook.reload.shared_certificate import CertificateSecret, SharedCertificate
 
 NOW = 1_800_000_000.0
-SNAPSHOT = load(Sources()).snapshot
+SNAPSHOT = load_sources(Sources()).snapshot
 
 
 def condition(snapshot: Snapshot | None = SNAPSHOT, *, draining: bool = False) -> ReplicaState:

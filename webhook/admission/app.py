@@ -73,14 +73,14 @@ class Route(NamedTuple):
     """True if the API server stores what it has no answer for (failurePolicy Ignore): then what a tenant can bring about is a denial."""
 
 
-_MUTATE, _VALIDATE = functools.partial(handlers.judged, "mutate"), functools.partial(handlers.judged, "validate")
+_MUTATE, _VALIDATE = functools.partial(handlers.handle_review, "mutate"), functools.partial(handlers.handle_review, "validate")
 ROUTES: Mapping[bytes, Route] = {
     b"/mutate": Route("mutate", _MUTATE),
     b"/validate": Route("validate", _VALIDATE),
     b"/mutate/ignore": Route("mutate", _MUTATE, passes=True),
     b"/validate/ignore": Route("validate", _VALIDATE, passes=True),
-    b"/advise": Route("advise", handlers.workload),
-    b"/label": Route("advise", handlers.labelled),
+    b"/advise": Route("advise", handlers.advise_workload),
+    b"/label": Route("advise", handlers.handle_label),
 }
 OK_JSON = start(200, JSON)
 NOT_FOUND = text_answer(404, "not found; the API server posts to /mutate, /validate, /advise and /label")
@@ -201,7 +201,7 @@ class App:
             )
         if waits and phase != "advise":
             raise NotYet(_namespace(head), lambda _: False)
-        decision, answer = handlers.over_share(phase, head, snapshot)
+        decision, answer = handlers.handle_over_share(phase, head, snapshot)
         return decision, Answer(OK_JSON, answer)
 
     def _decided(self, route: Route, call: Call, snapshot: Snapshot, *, waits: bool) -> tuple[str, Answer]:
@@ -224,7 +224,7 @@ class App:
         head = unread_reviews.head_of(call.body[:UID_BYTES])
         if head is None:
             return NO_UID
-        decision, answer = handlers.too_large(phase, head, call.size, self.room, snapshot)
+        decision, answer = handlers.handle_too_large(phase, head, call.size, self.room, snapshot)
         return decision, Answer(OK_JSON, answer)
 
 

@@ -36,7 +36,7 @@ class StoredDecision:
     """One decision, without the fields that identify the pod."""
 
     word: str
-    """The result of ``log_fields.decision``."""
+    """The result of ``log_fields.decision_word``."""
     after_uid: bytes
     """The part of the AdmissionReview after the uid."""
     logged: bytes
@@ -53,8 +53,8 @@ class StoredDecision:
 def decided(asked: Review, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
     """Return a verdict's form on the wire, in the log and in the metrics. ``console_url``: of the snapshot."""
     about = console_link.controller(asked.namespace, asked.pod) if console_url else ""
-    word = log_fields.decision(verdict, phase)
-    answer = orjson.dumps(review.answer(asked, verdict, phase=phase, console_url=console_url, about=about))
+    word = log_fields.decision_word(verdict, phase)
+    answer = orjson.dumps(review.answer_review(asked, verdict, phase=phase, console_url=console_url, about=about))
     return StoredDecision(
         word=word,
         after_uid=answer[len(_UNTIL_UID) + len(orjson.dumps(asked.uid)) :],

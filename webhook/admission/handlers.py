@@ -6,7 +6,7 @@ import orjson
 
 from analysis.reviews import claim_review, review, workload_advice, workload_review
 from analysis.reviews.claim_review import ClaimReview
-from analysis.reviews.decoding import MOST_READ, TooLong, encoded
+from analysis.reviews.decoding import MOST_READ, TooLong, decode_body, encoded
 from analysis.reviews.review import Review, Unreadable
 from documents.printable import cut
 from policies import work_budget
@@ -31,7 +31,7 @@ MOST_WRITTEN = 2**20
 """Bytes of a claim's patch: etcd takes objects of 1.5 MiB."""
 
 
-def judged(
+def handle_review(
     phase: Phase,
     body: bytes,
     snapshot: Snapshot,
@@ -46,7 +46,7 @@ def judged(
     what is about to arrive; else what is unknown counts at its worst. Raises ReviewError, and NotYet if it waits.
     """
     try:
-        document = review.load(body)
+        document = decode_body(body)
         if claim_review.is_about(document):
             return _claim(phase, document, snapshot, metrics, waits=waits)
         if phase == "validate" and workload_review.is_about(document):
@@ -56,13 +56,13 @@ def judged(
         return _unreadable(phase, body, snapshot, error)
 
 
-def labelled(
+def handle_label(
     body: bytes, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None = None, *, waits: bool = False
 ) -> tuple[str, bytes]:
     """Answer a review of a new workload with the label of its queue, if a default gives one; as advice, it never denies.
     Raises ReviewError, and NotYet if it waits."""
     try:
-        return "advised", _queued("mutate", review.load(body), snapshot, metrics, waits=waits)[1]
+        return "advised", _queued("mutate", decode_body(body), snapshot, metrics, waits=waits)[1]
     except Unreadable as error:
         return _unreadable("advise", body, snapshot, error)
 
@@ -72,33 +72,33 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
     asked = workload_review.from_document(document)
     if not snapshot.knows(asked.asked.namespace):  # a label is never denied
         return _of_unknown("advise" if phase == "mutate" else phase, asked.asked.uid, asked.asked.namespace, snapshot, waits=waits)
-    verdict = workload_review.labelled(asked, snapshot) if phase == "mutate" else workload_review.judged(asked, snapshot)
-    word = log_fields.decision(verdict, phase)
+    verdict = workload_review.label_workload(asked, snapshot) if phase == "mutate" else workload_review.evaluate_workload(asked, snapshot)
+    word = log_fields.decision_word(verdict, phase)
     if verdict.judged and not asked.asked.dry_run:
         metrics.count(of_claim(verdict))
         log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked.asked, phase))
-    return word, orjson.dumps(workload_review.answer(asked, verdict, phase, snapshot.console_url))
+    return word, orjson.dumps(workload_review.answer_workload(asked, verdict, phase, snapshot.console_url))
 
 
 def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     asked = claim_review.from_document(document)
     if asked.operation == "UPDATE":  # of a spec that can't be changed
         again = Verdict(judged=False, patch=reapplied.patch(asked.old or {}, asked.made))
-        return "unmatched", orjson.dumps(claim_review.answer(asked, again, phase=phase, console_url=snapshot.console_url))
+        return "unmatched", orjson.dumps(claim_review.answer_claim(asked, again, phase=phase, console_url=snapshot.console_url))
     size = asked.size()
     if size > MOST_READ:
         return _overgrown(phase, asked, size, snapshot)
     if not snapshot.knows(asked.namespace):
         return _of_unknown(phase, asked.uid, asked.namespace, snapshot, waits=waits)
-    verdict = judging.judge(asked.request(phase), snapshot.facts_for(asked.namespace))
+    verdict = judging.evaluate_claim(asked.request(phase), snapshot.facts_for(asked.namespace))
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written > MOST_WRITTEN:
         return _overgrown(phase, asked, written, snapshot)
-    word = log_fields.decision(verdict, phase)
+    word = log_fields.decision_word(verdict, phase)
     if not asked.dry_run:
         metrics.count(of_claim(verdict))
         log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked, phase))
-    return word, orjson.dumps(claim_review.answer(asked, verdict, phase=phase, console_url=snapshot.console_url))
+    return word, orjson.dumps(claim_review.answer_claim(asked, verdict, phase=phase, console_url=snapshot.console_url))
 
 
 def _of_unknown(phase: str, uid: str, namespace: str, snapshot: Snapshot, *, waits: bool) -> tuple[str, bytes]:
@@ -113,7 +113,7 @@ def _pod(
 ) -> tuple[str, bytes]:
     asked = review.from_document(document)
     if phase == "mutate" and asked.old_pod is not None:
-        return "unmatched", orjson.dumps(review.answer(asked, _again(asked.old_pod, asked.pod, snapshot), phase=phase))
+        return "unmatched", orjson.dumps(review.answer_review(asked, _again(asked.old_pod, asked.pod, snapshot), phase=phase))
     facts = snapshot.facts_for(asked.namespace)
     read = extract(asked.pod, facts.reads)
     text = encoded(read)
@@ -151,7 +151,7 @@ def _large(phase: Phase, asked: Review, size: int, facts: Facts) -> tuple[str, b
     """Answer a review of a pod that is too large to be judged: one that asks for nothing that is judged is admitted."""
     try:
         if not judges(asked.pod, facts.snapshot):
-            return "unmatched", orjson.dumps(review.answer(asked, Verdict(judged=False), phase=phase))
+            return "unmatched", orjson.dumps(review.answer_review(asked, Verdict(judged=False), phase=phase))
     except PodError as error:
         raise _shapeless(error) from None
     return _overgrown(phase, asked, size, facts.snapshot)
@@ -175,7 +175,7 @@ def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int) ->
 
 def _overgrown(phase: Phase, asked: Review | ClaimReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review of which more would have to be judged than there is time for."""
-    return too_large(phase, unread_reviews.Head(asked.uid, asked.namespace), size, None, snapshot)
+    return handle_too_large(phase, unread_reviews.Head(asked.uid, asked.namespace), size, None, snapshot)
 
 
 def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) -> tuple[str, bytes]:
@@ -190,7 +190,7 @@ def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) 
     return _word(phase, denied), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, denied=denied))
 
 
-def too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | None, snapshot: Snapshot) -> tuple[str, bytes]:
+def handle_too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | None, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review that is too large to be judged, by its head.
 
     ``limit``: the body cap, in bytes; None if the body was read, and more would have to be judged than there
@@ -198,7 +198,7 @@ def too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | Non
     """
     denied = phase != "advise" and head.enforced(snapshot)
     log.write("too_large", "warning", phase=phase, uid=cut(head.uid), bytes=size, denied=denied)
-    return _word(phase, denied), orjson.dumps(unread_reviews.too_large(head.uid, size=size, limit=limit, denied=denied))
+    return _word(phase, denied), orjson.dumps(unread_reviews.answer_too_large(head.uid, size=size, limit=limit, denied=denied))
 
 
 def not_now(phase: str, head: unread_reviews.Head, why: str, snapshot: Snapshot) -> tuple[str, bytes]:
@@ -207,10 +207,10 @@ def not_now(phase: str, head: unread_reviews.Head, why: str, snapshot: Snapshot)
     return _word(phase, denied), orjson.dumps(unread_reviews.not_now(head.uid, why, denied=denied))
 
 
-def over_share(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> tuple[str, bytes]:
+def handle_over_share(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review of a namespace over its share of the loop, which waited before."""
     denied = phase != "advise" and head.enforced(snapshot)
-    return _word(phase, denied), orjson.dumps(unread_reviews.over_share(head.uid, denied=denied))
+    return _word(phase, denied), orjson.dumps(unread_reviews.answer_over_share(head.uid, denied=denied))
 
 
 def failed(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> bytes:
@@ -223,7 +223,7 @@ def _word(phase: str, denied: bool) -> str:
     return "denied" if denied else "advised" if phase == "advise" else "unmatched"
 
 
-def workload(
+def advise_workload(
     body: bytes, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None = None, *, waits: bool = False
 ) -> tuple[str, bytes]:
     """Advise on a workload: always allowed, with warnings about what its pods will meet. Raises ReviewError,
@@ -237,4 +237,4 @@ def workload(
     advice = workload_advice.advise(asked, snapshot)
     if not asked.dry_run:
         log.write("advice", **log_fields.of_advice(asked, advice))
-    return "advised", orjson.dumps(workload_advice.answer(asked, advice, snapshot.console_url))
+    return "advised", orjson.dumps(workload_advice.answer_advice(asked, advice, snapshot.console_url))

@@ -73,7 +73,7 @@ def of_advice(asked: Advised, advice: Sequence[Advice]) -> dict[str, Any]:
     return {**_object(asked), "codes": sorted({one.code for one in advice})}
 
 
-def decision(verdict: Verdict, phase: Phase) -> str:
+def decision_word(verdict: Verdict, phase: Phase) -> str:
     """Return the decision in one word.
 
     It is ``denied``, ``patched``, ``admitted`` unchanged, ``unmatched`` by any policy, or ``passed``: no

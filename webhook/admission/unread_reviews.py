@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from analysis.reviews.claim_review import GROUP
 from analysis.reviews.decoding import MOST_READ
-from analysis.reviews.review import printable, sent
+from analysis.reviews.review import flatten_text, sent
 from policies.messages import Phrase, phrase
 from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
 from policies.pods.unlisted_accelerators import WORD
@@ -87,7 +87,7 @@ def head_of(body: bytes) -> Head | None:
     return Head(uid[1].decode(), namespace[1].decode() if namespace else None, uid[2] == GROUP.encode())
 
 
-def too_large(uid: str, *, size: int, limit: int | None, denied: bool) -> dict[str, Any]:
+def answer_too_large(uid: str, *, size: int, limit: int | None, denied: bool) -> dict[str, Any]:
     """Return the answer to a review over the body cap (``limit``, in bytes), or (``limit`` None) of which
     more would have to be judged than is allowed."""
     if limit is not None:
@@ -97,11 +97,11 @@ def too_large(uid: str, *, size: int, limit: int | None, denied: bool) -> dict[s
 
 def unreadable(uid: str, why: str, fix: str, *, denied: bool) -> dict[str, Any]:
     """Return the answer to a review that cannot be read."""
-    found = phrase("text", why=printable(why, 300), fix=fix)
+    found = phrase("text", why=flatten_text(why, 300), fix=fix)
     return _not_judged(uid, "BERTH-005", found, denied=denied, status=403, reason="Forbidden")
 
 
-def over_share(uid: str, *, denied: bool) -> dict[str, Any]:
+def answer_over_share(uid: str, *, denied: bool) -> dict[str, Any]:
     """Return the answer to a review whose namespace is over its share of this replica's time."""
     return _not_judged(uid, "BERTH-006", phrase("text"), denied=denied, status=429, reason="TooManyRequests")
 

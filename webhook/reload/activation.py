@@ -26,12 +26,12 @@ async def activate(condition: ReplicaState, update: Update) -> None:
     """
     condition.entries = update.entries
     if update.policies_changed:
-        await load(condition, update)
+        await activate_update(condition, update)
     elif update.changed:
         _swap(condition, update)
 
 
-async def load(condition: ReplicaState, update: Update, warnings: Iterable[str] = ()) -> None:
+async def activate_update(condition: ReplicaState, update: Update, warnings: Iterable[str] = ()) -> None:
     """Activate policies that were read or have changed; logged even if they are the same as before."""
     replaced = _swap(condition, update)
     condition.loaded_at, condition.rejected_at = time.time(), 0

@@ -72,7 +72,7 @@ class Batches:
         for key, change in suspects.items():
             updates += await self._parts({key: change})
         keys = (taken.keys() | suspects.keys()) - self.isolated.keys()
-        return Applied(frozenset(keys), merged(updates))
+        return Applied(frozenset(keys), merge_updates(updates))
 
     def names(self, kind: str) -> list[str]:
         """Return the ids of the isolated objects of the kind."""
@@ -125,7 +125,7 @@ class Batches:
         return before
 
 
-def merged(updates: Sequence[Update]) -> Update:
+def merge_updates(updates: Sequence[Update]) -> Update:
     """Return several updates, one after the other, as one."""
     return replace(
         updates[-1],

@@ -31,7 +31,7 @@ from telemetry import log
 from telemetry.device_modes import DeviceModes
 from telemetry.watch_metrics import WatchCollector, Watching, Writes
 from webhook.reload.activation import activate
-from webhook.reload.batches import Batches, merged, pause
+from webhook.reload.batches import Batches, merge_updates, pause
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import ReplicaState
 from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, log_event, synced, watching
@@ -161,7 +161,7 @@ class ClusterWatcher:
     async def _take(self) -> None:
         """Apply the changes since the last time, and activate what comes of them. Where this raises, nothing is lost."""
         update = (await self._batches.next()).update
-        self._waiting = update = update if self._waiting is None else merged([self._waiting, update])
+        self._waiting = update = update if self._waiting is None else merge_updates([self._waiting, update])
         self.update = update
         if self._statuses is not None:
             self._statuses.take(update.snapshot, update.entries)

@@ -61,7 +61,7 @@ class PolicyFileWatcher:
             loaded = await self._followed.first()
         finally:
             slow.cancel()
-        await activation.load(self._condition, loaded.update, loaded.warnings)
+        await activation.activate_update(self._condition, loaded.update, loaded.warnings)
         self._condition.files_checked("policies")
         return loaded.snapshot
 
@@ -86,7 +86,7 @@ class PolicyFileWatcher:
             self._deny(["the policies can't be read; the log has the reason (event=failed)"])
             raise
         if loaded is not None:
-            await activation.load(self._condition, loaded.update, loaded.warnings)
+            await activation.activate_update(self._condition, loaded.update, loaded.warnings)
 
     async def _changed(self) -> LoadedSources | None:
         try:

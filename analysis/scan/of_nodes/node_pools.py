@@ -112,7 +112,7 @@ def _disruption(pool: GpuPool, seen: ScannedCluster) -> _Found:
     expiry = text_of((disruption if beta else template).get("expireAfter"))
     if expiry and expiry != NEVER:
         yield "pool-expires", {"after": expiry, "runs": len(pool.runs)}
-    grace = duration.read(template.get("terminationGracePeriod"))
+    grace = duration.parse_duration(template.get("terminationGracePeriod"))
     if grace is None and pool.platform.name in ENDED:
         return
     if grace is None:

@@ -53,7 +53,7 @@ def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
         if pod.stored.node or any(name in seen.catalog.misspellings for name in pod.names):
             continue
         whole = seen.cluster.waiting.get((pod.stored.namespace, pod.stored.name), pod.raw)
-        now = judged.get(id(whole)) or judged.setdefault(id(whole), judge(whole, seen, pools))
+        now = judged.get(id(whole)) or judged.setdefault(id(whole), find_obstacles(whole, seen, pools))
         kind: Kind = "never-fits" if now.never else "pending"
         values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged))
         yield Hit(kind, pod, values, _mended(pod, whole, now, seen, remedies, pools))
@@ -69,7 +69,7 @@ def _mended(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, re
     return any(outlook(found) != "never" for _, found in _places(patched, seen, pools))
 
 
-def judge(whole: Raw, seen: ScannedCluster, pools: Pools) -> PodObstacles:
+def find_obstacles(whole: Raw, seen: ScannedCluster, pools: Pools) -> PodObstacles:
     """Return what is in the way of a pod that asks for devices."""
     wanted = wants(whole)
     places = list(_places(wanted, seen, pools))

@@ -51,7 +51,7 @@ def on_spot(pod: GpuPod, raw: Raw, node: GpuNode, keys: Collection[str] = ()) ->
 
 def says(raw: Raw) -> float | None:
     """Return the seconds that its author says that it runs."""
-    found = duration.read(map_at(raw, "metadata", "annotations").get(DURATION))
+    found = duration.parse_duration(map_at(raw, "metadata", "annotations").get(DURATION))
     if found is not None:
         return float(found)
     deadline = map_at(raw, "spec").get("activeDeadlineSeconds")

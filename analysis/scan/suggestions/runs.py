@@ -31,7 +31,7 @@ def suggest(seen: ScannedCluster, hits: Sequence[Hit]) -> Iterator[Suggestion]:
     families = _families(seen, runs)
     if families:
         default["families"] = {"in": list(families)}
-    default["gracePeriod"] = duration.text(grace)
+    default["gracePeriod"] = duration.format_duration(grace)
     if any(pod.node is not None and pod.node.platform and seen.catalog.platforms[pod.node.platform].creates_nodes for pod in runs):
         default["protectFor"] = "Always"
     workloads = sorted({name for pod in runs for name in pod.signed if name in RUNS})
@@ -45,7 +45,7 @@ def suggest(seen: ScannedCluster, hits: Sequence[Hit]) -> Iterator[Suggestion]:
             "workloads": tuple(workloads),
             "families": families,
             "cut": int(grace < CHECKPOINT),
-            "grace": duration.text(grace),
+            "grace": duration.format_duration(grace),
         },
         mends=tuple(kind for kind in kinds if found[kind]),
     )
@@ -53,7 +53,11 @@ def suggest(seen: ScannedCluster, hits: Sequence[Hit]) -> Iterator[Suggestion]:
 
 def _grace(seen: ScannedCluster) -> int:
     """Return the time for a checkpoint, or what the NodePools with runs on their nodes leave of it."""
-    terms = [duration.read(map_at(pool.raw, "spec", "template", "spec").get("terminationGracePeriod")) for pool in pools(seen) if pool.runs]
+    terms = [
+        duration.parse_duration(map_at(pool.raw, "spec", "template", "spec").get("terminationGracePeriod"))
+        for pool in pools(seen)
+        if pool.runs
+    ]
     return min([CHECKPOINT, *(int(one) for one in terms if one is not None and one > 30)])
 
 

@@ -76,9 +76,9 @@ class AuditLine:
         return self.namespace, self.policy, self.mode, str(self.pods), str(self.gpus), usd, *map(str, counts)
 
 
-def text(form: str, answer: AuditAnswer, screen: Terminal = PLAIN) -> str:
+def format_answer(form: str, answer: AuditAnswer, screen: Terminal = PLAIN) -> str:
     """Return the answer as ``table``, ``json`` or ``csv``."""
-    found = lines(answer)
+    found = audit_lines(answer)
     if form == "json":
         value = {"policies": [_value(line) for line in found], "workloads": list(workloads(answer.ledger))}
         return json.dumps(value, indent=2) + "\n"
@@ -91,7 +91,7 @@ def text(form: str, answer: AuditAnswer, screen: Terminal = PLAIN) -> str:
     return _table(found, answer.ledger, screen)
 
 
-def lines(answer: AuditAnswer) -> list[AuditLine]:
+def audit_lines(answer: AuditAnswer) -> list[AuditLine]:
     """Return a line for each namespace, and one for each policy that applies there."""
     modes = {compiled.policy.id: compiled.mode for compiled in answer.snapshot.policies}
     found: dict[tuple[str, str], AuditLine] = {}
@@ -144,10 +144,10 @@ def _table(found: Sequence[AuditLine], ledger: Ledger, screen: Terminal) -> str:
     if not found:
         return "No pod requests an accelerator.\n"
     shown = table(HEADS, [[printable(cell, LONGEST) for cell in line.cells] for line in found], screen)
-    return "\n".join([*shown, "", summary(ledger)]) + "\n"
+    return "\n".join([*shown, "", summarize_audit(ledger)]) + "\n"
 
 
-def summary(ledger: Ledger) -> str:
+def summarize_audit(ledger: Ledger) -> str:
     """Return the answer in one sentence."""
     pods = ledger.pods.values()
     deny = sum(any(outcome.finding == "would-deny" for outcome in pod.outcomes) for pod in pods)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.output.audit.answer import ALL, HEADS, NUMBERS, AuditAnswer, lines, summary, workloads
+from cli.output.audit.answer import ALL, HEADS, NUMBERS, AuditAnswer, audit_lines, summarize_audit, workloads
 from cli.output.html_page import heading, page, paragraph, table
 
 MOST = 500
@@ -10,10 +10,10 @@ MOST = 500
 _HEADS = ("Namespace", "Workload", "Policy", "Finding", "Pods", "GPUs", "USD/h", "Message")
 
 
-def text(answer: AuditAnswer) -> str:
+def format_audit_html(answer: AuditAnswer) -> str:
     """Return the page."""
-    found = lines(answer)
-    parts = [heading("GPU policies and existing pods"), paragraph(summary(answer.ledger))]
+    found = audit_lines(answer)
+    parts = [heading("GPU policies and existing pods"), paragraph(summarize_audit(answer.ledger))]
     heads = [head.capitalize() if head != "USD/H" else "USD/h" for head in HEADS]
     for title, some in (
         ("By namespace", [line for line in found if line.policy == ALL]),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from analysis.audit.outcomes import DENIALS, FINDINGS
-from analysis.audit.reported_counts import LowerBound, ReportedLine, lines
+from analysis.audit.reported_counts import LowerBound, ReportedLine, reported_lines
 from analysis.audit.stored_report import StoredReport, StoredResult
 from cli.output import html_page
 from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS, unformulated
@@ -34,9 +34,9 @@ NONE = "No findings in Berth's reports. Reports are written by berth audit --ser
 _RESULT = ("source", "policy", "rule", "category", "severity", "result", "message")
 
 
-def text(form: str, reports: Reports, screen: Terminal = PLAIN) -> str:
+def format_reported(form: str, reports: Reports, screen: Terminal = PLAIN) -> str:
     """Return the answer as ``table``, ``json``, ``csv`` or ``html``."""
-    found = lines(reports.found)
+    found = reported_lines(reports.found)
     if form == "json":
         return json.dumps(_value(found, reports), indent=2) + "\n"
     if form == "csv":

@@ -27,10 +27,10 @@ _MOST = 16
 
 def mutate(request: Request, plan: Plan) -> Iterator[Remark]:
     """Tell the author of each key that is ignored."""
-    yield from told({"labels": plan.pod.labels, "annotations": plan.pod.annotations}, plan.snapshot.catalog)
+    yield from remark_ignored_keys({"labels": plan.pod.labels, "annotations": plan.pod.annotations}, plan.snapshot.catalog)
 
 
-def told(metadata: Mapping[Where, Mapping[str, Any]], catalog: Catalog) -> Iterator[Remark]:
+def remark_ignored_keys(metadata: Mapping[Where, Mapping[str, Any]], catalog: Catalog) -> Iterator[Remark]:
     """Yield a remark for each key of a pod's or a workload's labels and annotations that is ignored."""
     for where in PLACES:
         there = (key for key in sorted(filter(None, map(text_of, metadata[where]))) if key.startswith(catalog.reserved_prefixes))
@@ -41,7 +41,7 @@ def told(metadata: Mapping[Where, Mapping[str, Any]], catalog: Catalog) -> Itera
 def of_workload(value: Mapping[str, Any], catalog: Catalog) -> tuple[Remark, ...]:
     """Return the remarks on the labels and annotations of a workload itself, where Kueue and KAI read a queue."""
     metadata = map_at(value, "metadata")
-    return tuple(told({where: map_at(metadata, where) for where in PLACES}, catalog))
+    return tuple(remark_ignored_keys({where: map_at(metadata, where) for where in PLACES}, catalog))
 
 
 def _of_key(where: Where, key: str, catalog: Catalog) -> Iterator[Remark]:

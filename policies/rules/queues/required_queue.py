@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, System, owners_of, value_of
 from policies.pods.view import Pod
-from policies.queues.joining import JoinedQueue, grouped, scheduler_of
+from policies.queues.joining import JoinedQueue, grouping_paths, scheduler_of
 from policies.queues.judging import Past, past
 from policies.request import Request
 from policies.rules.queues.default_queue import NAME
@@ -69,8 +69,8 @@ def _left(plan: Plan, request: Request, old: Pod, required: Required) -> Iterato
     by_controller = request.user in plan.snapshot.catalog.pod_makers
     if system in READ_OF_OWNERS:
         yield from _with_other_owners(whole, old, system, required, by_controller=by_controller or request.user == _COLLECTOR)
-    before = {path: _at(old, path) for path in grouped(old, system)}
-    for path in grouped(pod, system):
+    before = {path: _at(old, path) for path in grouping_paths(old, system)}
+    for path in grouping_paths(pod, system):
         if _at(pod, path) != before.get(path) and not by_controller and not (path == KAI_GROUP and _by_kai(whole)):
             yield Past(how="group", system=system, about=path)
 
@@ -133,11 +133,11 @@ def _fact(found: Past, required: Required) -> Phrase:
         case "kueue" | "alone":
             return phrase(found.how)
         case "scheduler":
-            return phrase(found.how, path=path, value=cut(found.value, _SHOWN), system=system)
+            return phrase(found.how, path=path, value=cut_text(found.value, _SHOWN), system=system)
         case "job queue":
-            return phrase("queue", path=path, value=cut(found.value, _SHOWN))
+            return phrase("queue", path=path, value=cut_text(found.value, _SHOWN))
         case "queue" | "kueue queue" | "ungated":
-            return phrase(found.how, path=path, value=cut(found.value, _SHOWN))
+            return phrase(found.how, path=path, value=cut_text(found.value, _SHOWN))
         case "grown":
             return phrase(found.how, system=system)
         case "group" | "removed" | "kueue parent":

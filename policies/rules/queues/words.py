@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from catalog.nearest import nearest
 from catalog.platforms import Words
 from policies.messages import At, phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.interval import NONE
 from policies.pods.permissions import fraction_keys
@@ -36,7 +36,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Remark]:
         if wrong is not None:
             path: Path = ("metadata", words.where, words.key)
             near = nearest(wrong, words.values)
-            shown = {"path": At(path), "value": cut(wrong, _SHOWN)}
+            shown = {"path": At(path), "value": cut_text(wrong, _SHOWN)}
             found = phrase("known words", **shown, values=words.values) if near is None else phrase("near", **shown, near=near)
             yield Remark(code="BERTH-228", found=found, rule=NAME, about=path)
     yield from _part(plan)

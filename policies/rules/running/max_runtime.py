@@ -36,7 +36,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     yield from _of_default(plan, limit, expected)
     if limit is not None:
         variant = "shorter" if expected is not None and expected > limit.value else "text"
-        found = phrase(variant, most=duration.text(limit.value), path=At(_PATH), annotation=DURATION, policies=limit.policies)
+        found = phrase(variant, most=duration.format_duration(limit.value), path=At(_PATH), annotation=DURATION, policies=limit.policies)
         yield Remark(code="BERTH-226", found=found, rule=NAME, policies=limit.policies, about=_PATH)
         yield Edit(op="add", path=_PATH, value=limit.value, rule=NAME, policies=limit.policies)
 
@@ -45,12 +45,12 @@ def _of_default(plan: Plan, limit: TightestLimit | None, expected: Fraction | No
     default = plan.settings.running.max_runtime
     if default is None:
         return
-    given, on = duration.text(default.value), at_field("spec.default.maxRuntime", default.policies)
+    given, on = duration.format_duration(default.value), at_field("spec.default.maxRuntime", default.policies)
     if expected is not None and expected > default.value:
         found = phrase("runtime expected", given=given, annotation=DURATION)
         yield Remark(code="BERTH-225", found=found, rule=NAME, policies=default.policies, fields=on)
     elif limit is not None and limit.value < default.value:
-        found = phrase("runtime clipped", given=given, most=duration.text(limit.value))
+        found = phrase("runtime clipped", given=given, most=duration.format_duration(limit.value))
         yield Remark(code="BERTH-225", found=found, rule=NAME, policies=default.policies, fields=on)
 
 
@@ -60,10 +60,10 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     if longest is None or plan.actor.floor == "no":
         return
     if seconds is not None and seconds > longest.value:
-        found = phrase("fact", path=At(_PATH), seconds=seconds, most=duration.text(longest.value))
+        found = phrase("fact", path=At(_PATH), seconds=seconds, most=duration.format_duration(longest.value))
         yield _violation(plan, longest, found)
     elif seconds is None and request.phase == "validate":
-        yield _violation(plan, longest, phrase("none there", path=At(_PATH), most=duration.text(longest.value)))
+        yield _violation(plan, longest, phrase("none there", path=At(_PATH), most=duration.format_duration(longest.value)))
 
 
 def _violation(plan: Plan, longest: TightestLimit, found: Phrase) -> Violation:

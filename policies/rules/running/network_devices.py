@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 from catalog import Network
 from policies.messages import phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
-from policies.pods.view import asks
+from policies.pods.view import is_requested
 from policies.request import Request
 from policies.verdict import Edit, Remark, at_field
 
@@ -28,7 +28,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     if not policies or plan.actor.resources != "yes" or plan.slice is not None or len(plan.asked) != 1:
         return
     asked = plan.asked[0]
-    having = [container for container in plan.pod.containers if asks(container, asked.resource.name)]
+    having = [container for container in plan.pod.containers if is_requested(container, asked.resource.name)]
     if len(having) != 1 or having[0].init or asked.count.least != asked.count.most:
         return
     kinds, others = _networks(plan, asked.resource.name)
@@ -39,7 +39,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         return
     if others or len(kinds) > 1:
         texts = sorted(f"{count} {name}" for _, network in kinds for name, count in network)
-        found = phrase("text", kinds=cut(", ".join([*texts, *(["none known"] if others else [])]), 60), policies=policies)
+        found = phrase("text", kinds=cut_text(", ".join([*texts, *(["none known"] if others else [])]), 60), policies=policies)
         yield Remark(code="BERTH-229", found=found, rule=NAME, policies=policies, fields=at_field("spec.default.networkDevices", policies))
         return
     ((_, network),) = kinds

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.messages import phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.view import OF_NO_CLASS
 from policies.request import Request
@@ -36,7 +36,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         return
     own = all(policy.startswith("GPUPolicy/") for policy in default.policies)
     if own and default.value not in running.priority_classes:
-        found, on = phrase("class not allowed", name=cut(default.value, 40)), at_field("spec.default.priorityClass", default.policies)
+        found, on = phrase("class not allowed", name=cut_text(default.value, 40)), at_field("spec.default.priorityClass", default.policies)
         yield Remark(code="BERTH-225", found=found, rule=NAME, policies=default.policies, fields=on)
         return
     for field in OF_NO_CLASS:

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from policies.messages import phrase
-from policies.objects.wording import cut
+from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.interval import NONE
 from policies.pods.mounts import SHARED_MEMORY, VOLUME, mounts, volumes
-from policies.pods.view import Container, Raw, asks, list_at, mapping_at
+from policies.pods.view import Container, Raw, is_requested, list_at, mapping_at
 from policies.request import Request
 from policies.values import quantity
 from policies.verdict import Edit, Remark, at_field
@@ -58,7 +58,7 @@ def _shares_its_hosts(plan: Plan) -> bool:
 def _has_gpus(plan: Plan, container: Container) -> bool:
     """Return whether the container gets devices: by resource name, by a claim, or, where the pod has a part of one by
     annotation alone, as any container that is no init container."""
-    if any(asks(container, asked.resource.name) for asked in plan.asked):
+    if any(is_requested(container, asked.resource.name) for asked in plan.asked):
         return True
     if plan.devices.claimed and list_at(mapping_at(container.raw, "resources", container.path), "claims", (*container.path, "resources")):
         return True
@@ -73,10 +73,10 @@ def _in_memory(volume: Raw) -> bool:
 def _limited(container: Container, amount: str, policies: tuple[str, ...]) -> Remark:
     found = phrase(
         "text",
-        container=cut(container.name, 20),
+        container=cut_text(container.name, 20),
         size=amount,
         at=SHARED_MEMORY,
-        limit=cut(str(container.limits["memory"]), 12),
+        limit=cut_text(str(container.limits["memory"]), 12),
         policies=policies,
     )
     about = (*container.path, "resources", "limits", "memory")

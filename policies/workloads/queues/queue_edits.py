@@ -11,7 +11,7 @@ from math import ceil
 
 from policies.offers.constraints import Compiled
 from policies.planning import plan
-from policies.pods.queue_systems import KUEUE, SLURM, SLURM_TIME, SYSTEMS, System, given
+from policies.pods.queue_systems import KUEUE, SLURM, SLURM_TIME, SYSTEMS, System, given_queue
 from policies.pods.view import DEFAULT_SCHEDULER
 from policies.queues.joining import Idle, Why, silent
 from policies.rules.queues import default_queue
@@ -46,7 +46,7 @@ class _DefaultQueue:
     policies: tuple[str, ...]
 
 
-def written(made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: Facts) -> Iterator[Edit | Remark]:
+def write_queue(made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: Facts) -> Iterator[Edit | Remark]:
     """Yield what these policies write on the workload, or why a default does not act as given."""
     asking = pods.asking
     found = _queue(made, asking, policies)
@@ -92,7 +92,7 @@ def _of_pod(made: QueuedWorkload, one: Asking, policies: Sequence[Compiled]) -> 
     if default.value is None:
         free = any(takes(made.known, system) and not has_parent(made.value, made.catalog, system) for system in (KUEUE, SLURM))
         return default.differs("queue", default_queue.NAME) if free else None
-    system, queue = given(default.value)
+    system, queue = given_queue(default.value)
     if system not in (KUEUE, SLURM) or not takes(made.known, system) or has_parent(made.value, made.catalog, system):
         return None
     if pod.scheduler not in ("", DEFAULT_SCHEDULER, system.scheduler):

@@ -25,7 +25,7 @@ from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
 from policies.verdict import MOST_AUDITED, AuditOutcome, Edit, Remark, Verdict
 from policies.workloads.queues import queue_edits
-from policies.workloads.queues.queued import NONE, QueuedPods, QueuedWorkload, change, leaving, past, read
+from policies.workloads.queues.queued import NONE, QueuedPods, QueuedWorkload, change, leaving, past, read_pods
 
 _FEW = 16
 """Of a workload with more pods that ask for GPUs, fewer policies in Audit and Warn are evaluated: they would delay other reviews."""
@@ -45,14 +45,16 @@ def _speaks(compiled: Compiled) -> bool:
     return compiled.policy.require.queue is not None or compiled.policy.default.queue is not None
 
 
-def judge(made: QueuedWorkload, facts: Facts, phase: Phase, *, update: bool = False, before: QueuedWorkload | None = None) -> Verdict:
+def evaluate_queue(
+    made: QueuedWorkload, facts: Facts, phase: Phase, *, update: bool = False, before: QueuedWorkload | None = None
+) -> Verdict:
     """Return the verdict; not judged if no policy matches any pod of it that asks for GPUs.
 
     ``update``: it is changed and not made. ``before``: as it was then; what was wrong of that passes. Raises InputError,
     PodError and TooLarge.
     """
-    pods = read(made, facts)
-    one = _QueueResult(made, pods, facts, phase, before, None if before is None else read(before, facts))
+    pods = read_pods(made, facts)
+    one = _QueueResult(made, pods, facts, phase, before, None if before is None else read_pods(before, facts))
     matched = [c for c in facts.policies if _speaks(c) and (any(c in asking.about.possible for asking in pods.asking) or one.leaves([c]))]
     enforced = [c for c in matched if c.mode == "Enforce"]
     softer = [c for c in matched if c.mode != "Enforce"] if update or phase == _first(made) else []
@@ -125,7 +127,7 @@ class _QueueResult:
         if not claimed:
             return []
         made = self.made.of(without)
-        edits, _ = _written(made, read(made, self.facts), policies, self.facts)
+        edits, _ = _written(made, read_pods(made, self.facts), policies, self.facts)
         theirs = {(edit.path, edit.rule, edit.policies, applied.digest(edit.value)) for edit in edits}
         return [entry for path, entry in claimed if (path, entry["rule"], tuple(entry["by"]), entry["is"]) in theirs]
 
@@ -133,7 +135,7 @@ class _QueueResult:
 def _written(
     made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: Facts
 ) -> tuple[tuple[Edit, ...], tuple[Remark, ...]]:
-    found = tuple(queue_edits.written(made, pods, policies, facts))
+    found = tuple(queue_edits.write_queue(made, pods, policies, facts))
     return tuple(one for one in found if isinstance(one, Edit)), tuple(one for one in found if isinstance(one, Remark))
 
 

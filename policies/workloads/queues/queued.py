@@ -70,7 +70,7 @@ class Asking:
     def under(self, policies: Sequence[Compiled]) -> MergedQueues:
         """Return what these policies say of its queue."""
         matched = [c for c in policies if c in self.about.possible]
-        return settings.read(matched, [c for c in matched if c in self.about.certain])
+        return settings.merge_queues(matched, [c for c in matched if c in self.about.certain])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class WorkloadTooLarge(Exception):
     """A workload has more than ``MOST_TEMPLATES``, or a larger one than is judged."""
 
 
-def read(made: QueuedWorkload, facts: Facts) -> QueuedPods:
+def read_pods(made: QueuedWorkload, facts: Facts) -> QueuedPods:
     """Return the pods of its templates, as its controller makes them. Raises InputError, PodError and TooLarge."""
     found, keys = [], set[str]()
     for number, one in enumerate(pods_of(Document(file="", value=dict(made.value)), made.owner, made.catalog, made.around)):
@@ -165,7 +165,7 @@ def past(
 def leaving(made: QueuedWorkload, before: QueuedWorkload, policies: Sequence[Compiled]) -> Iterator[tuple[Past, Required]]:
     """Yield how an update takes a workload out of a queue that one of these policies requires, whatever its pods ask for by now: those
     that there are, and those that another controller makes of an older template, are in the queue that it says."""
-    for required in filter(None, (settings.read([compiled], ()).required for compiled in policies)):
+    for required in filter(None, (settings.merge_queues([compiled], ()).required for compiled in policies)):
         for system in (system for system in READ_OF_OWNERS if required.of(system) and not required.admits(system, ANY)):
             was, now = said(before, system), said(made, system)
             if isinstance(was, str) and required.admits(system, was) and now is not None and not required.admits(system, str(now)):

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.judge import ManifestResult, judge
-from analysis.admission.manifests import read
+from analysis.admission.judge import ManifestResult, admit_manifest
+from analysis.admission.manifests import read_manifest
 from policies.document import Document
 from policies.patch.json_tree import apply_patch, remove_at, value_at
 from policies.state.snapshot import Snapshot
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 
 ROOT = Path(__file__).parents[3]
 ONLY_LIMIT = {"limits": {"nvidia.com/gpu": 1, "cpu": "4"}}
@@ -23,7 +23,7 @@ OTHER_REQUEST = {"limits": {"nvidia.com/gpu": 1}, "requests": {"cpu": 2}}
 
 @pytest.fixture(scope="module", params=["karpenter-aws", "gfd"])
 def snapshot(request: pytest.FixtureRequest) -> Snapshot:
-    return load(Sources(policies=(str(ROOT / "policies" / "library"),), platforms=(request.param,))).snapshot
+    return load_sources(Sources(policies=(str(ROOT / "policies" / "library"),), platforms=(request.param,))).snapshot
 
 
 def _template(resources: dict[str, Any], **spec: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def _workloads(resources: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _judged(value: dict[str, Any], snapshot: Snapshot) -> ManifestResult:
-    return judge(read(Document(file="f", value=value), snapshot.catalog, "default"), snapshot)
+    return admit_manifest(read_manifest(Document(file="f", value=value), snapshot.catalog, "default"), snapshot)
 
 
 def _without_applied(pod: Any) -> Any:

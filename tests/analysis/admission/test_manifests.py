@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.manifests import Manifest, fact_of, read
+from analysis.admission.manifests import Manifest, fact_of, read_manifest
 from catalog import Catalog
 from documents.files import read_catalog
 from policies.document import Document, InputError, path_text
@@ -30,7 +30,7 @@ def _object(kind: str = "Pod", api_version: str = "v1", **fields: Any) -> dict[s
 
 
 def _read(catalog: Catalog, value: dict[str, Any]) -> Manifest:
-    return read(Document(file="f.yaml", value=value), catalog, "default")
+    return read_manifest(Document(file="f.yaml", value=value), catalog, "default")
 
 
 def _error(catalog: Catalog, value: dict[str, Any]) -> str:
@@ -183,7 +183,7 @@ def test_a_reviewed_workload_is_judged_by_its_template(catalog: Catalog) -> None
     assert manifest.kind == "Deployment"
     assert [subject.template for subject in manifest.subjects] == [("spec", "template")]
     with pytest.raises(InputError, match="send only pods here"):
-        read(Document(file="f", value=recorded), catalog, "default", as_served=True)
+        read_manifest(Document(file="f", value=recorded), catalog, "default", as_served=True)
 
 
 def _pod(**spec: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.judge import ManifestResult, judge
-from analysis.admission.manifests import read
+from analysis.admission.judge import ManifestResult, admit_manifest
+from analysis.admission.manifests import read_manifest
 from policies.document import Document
 from tests.support import snapshots
 from tests.support.cases import golden
@@ -26,7 +26,7 @@ GATED = [
 def _judged(value: dict[str, Any], spec: dict[str, Any], queues: tuple[str, ...] = ("kueue",)) -> ManifestResult:
     policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "q"}, "spec": {"mode": "Enforce", **spec}}
     world = snapshots.build(golden.policies_of([policy], CATALOG), CATALOG, platforms=["karpenter-aws"], queues=queues)
-    return judge(read(Document(file="f", value=value), CATALOG, "default"), world)
+    return admit_manifest(read_manifest(Document(file="f", value=value), CATALOG, "default"), world)
 
 
 def _object(api_version: str, kind: str, spec: dict[str, Any], **labels: str) -> dict[str, Any]:

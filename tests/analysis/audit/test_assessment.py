@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from analysis.audit.assessment import MOST_OWNERS, Assessment, workload_of
-from analysis.audit.judged import judge
-from analysis.audit.outcomes import outcomes
+from analysis.audit.judged import audit_pod
+from analysis.audit.outcomes import audit_results
 from analysis.audit.stored_pod import Controller, StoredPod, stored, widest
 from catalog.prices import INSTANCE_TYPE, prices
 from policies.facts.cluster_facts import ClusterFacts
@@ -46,10 +46,10 @@ def test_each_pod_has_the_findings_of_its_like() -> None:
     """As if it were judged alone; its name is its own."""
     one = assessment()
     for name in ("a", "b"):
-        found, judged = one.of(pod(name)), judge(pod(name), SNAPSHOT.facts_for("team-a"))
+        found, judged = one.of(pod(name)), audit_pod(pod(name), SNAPSHOT.facts_for("team-a"))
         assert found is not None
         assert judged is not None
-        assert (found.stored.name, found.outcomes, found.matched) == (name, tuple(outcomes(judged)), ("ClusterGPUPolicy/grace",))
+        assert (found.stored.name, found.outcomes, found.matched) == (name, tuple(audit_results(judged)), ("ClusterGPUPolicy/grace",))
 
 
 def test_a_pod_without_accelerators_has_none() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import jsonpatch
 from hypothesis import given
 
-from analysis.audit.judged import AuditedDecision, judge
+from analysis.audit.judged import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import stored
 from policies.engine import evaluate
 from policies.patch.applied import APPLIED
@@ -35,7 +35,7 @@ def test_what_policies_in_audit_would_do_is_said_of_pods_that_others_have_change
     after = jsonpatch.apply_patch(request.pod, list(verdict.patch))
     if not after["metadata"].get("annotations", {}).get(APPLIED, "[]").startswith("["):
         return  # the record is cut
-    judged = judge(stored(as_stored(after, request.namespace, "node-bare"), WIDE), facts)
+    judged = audit_pod(stored(as_stored(after, request.namespace, "node-bare"), WIDE), facts)
     assert (judged is not None) == verdict.judged
     if judged is not None:
         wanted = [w for w in verdict.would if w.edits or w.dropped or w.violations]
@@ -62,13 +62,13 @@ def test_a_pod_that_was_admitted_while_berth_was_away_is_found(case: Case) -> No
     if found is None:
         return
     request, verdict, facts = found
-    away = judge(stored(as_stored(request.pod, request.namespace), WIDE), facts)
+    away = audit_pod(stored(as_stored(request.pod, request.namespace), WIDE), facts)
     if away is None:
         return
     assert away.missing == tuple(edit for edit in verdict.edits if edit.path[-1] not in OF_NO_CLASS)  # the API server's, not looked at
     assert away.violations == verdict.violations
     if not verdict.violations:
-        there = judge(stored(as_stored(jsonpatch.apply_patch(request.pod, list(verdict.patch)), request.namespace), WIDE), facts)
+        there = audit_pod(stored(as_stored(jsonpatch.apply_patch(request.pod, list(verdict.patch)), request.namespace), WIDE), facts)
         assert there is not None
         assert there.missing == ()
 
@@ -88,7 +88,7 @@ def policy(name: str, mode: Mode, **parts: Any) -> Policy:
 
 
 def judged(pod: Raw, facts: Facts) -> AuditedDecision:
-    found = judge(stored(pod, WIDE), facts)
+    found = audit_pod(stored(pod, WIDE), facts)
     assert found is not None
     return found
 
@@ -134,4 +134,4 @@ def test_a_running_pod_that_no_longer_fits_is_found() -> None:
 def test_a_pod_without_accelerators_is_not_judged() -> None:
     """Nothing is said of it."""
     pod = as_stored({"metadata": {}, "spec": {"containers": [{"name": "c"}]}}, "default")
-    assert judge(stored(pod, WIDE), facts_of(policy("a", "Audit", default=Default(grace=600)))) is None
+    assert audit_pod(stored(pod, WIDE), facts_of(policy("a", "Audit", default=Default(grace=600)))) is None

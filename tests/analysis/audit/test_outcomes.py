@@ -9,8 +9,8 @@ import jsonpatch
 import pytest
 from hypothesis import given
 
-from analysis.audit.judged import judge
-from analysis.audit.outcomes import outcomes
+from analysis.audit.judged import audit_pod
+from analysis.audit.outcomes import audit_results
 from analysis.audit.stored_pod import stored
 from analysis.audit.workload_report import MOST_PATCH
 from documents.files import read_policies
@@ -47,8 +47,8 @@ def test_the_patch_turns_the_pod_that_enforce_makes_into_that_which_it_would_mak
         return  # the record is cut
     wanted = {would.policy: jsonpatch.apply_patch(request.pod, list(would.patch)) for would in verdict.would if not would.violations}
     for pod in (made, request.pod):
-        judged = judge(stored(as_stored(pod, request.namespace, "node-bare"), WIDE), facts)
-        for one in outcomes(judged) if judged is not None else ():
+        judged = audit_pod(stored(as_stored(pod, request.namespace, "node-bare"), WIDE), facts)
+        for one in audit_results(judged) if judged is not None else ():
             if one.finding == "would-change":
                 patched = jsonpatch.apply_patch(made, json.loads(one.patch or "[]"))
                 assert without_record(patched) == without_record(wanted[one.policies[0]])
@@ -61,9 +61,9 @@ def test_what_is_enforced_is_no_part_of_what_would_change() -> None:
     taints = Policy(name="taints", mode="Audit", default=Default(protect_for=7200))
     facts = build(PolicySet(policies=(enforced, taints)), catalog(), platforms=("karpenter-aws",), cluster=CLUSTER).facts_for("default")
     pod = {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
-    judged = judge(stored(as_stored(pod, "default"), WIDE), facts)
+    judged = audit_pod(stored(as_stored(pod, "default"), WIDE), facts)
     assert judged is not None
-    missing, would = sorted(outcomes(judged), key=lambda one: one.finding)
+    missing, would = sorted(audit_results(judged), key=lambda one: one.finding)
     assert (missing.finding, missing.paths, missing.patch) == ("not-as-enforced", ("terminationGracePeriodSeconds",), "")
     assert [operation["path"].split("/")[1] for operation in json.loads(would.patch)] == ["metadata"] * len(json.loads(would.patch))
 
@@ -77,8 +77,8 @@ def test_the_patch_of_a_shipped_policy_has_room_in_a_report(name: str, platforms
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
     containers = [{"name": "c", "resources": {side: {"nvidia.com/gpu": "8"} for side in ("limits", "requests")}}]
     pod = {"metadata": {"ownerReferences": [owner]}, "spec": {"containers": containers}}
-    judged = judge(stored(as_stored(pod, "team"), WIDE), facts)
+    judged = audit_pod(stored(as_stored(pod, "team"), WIDE), facts)
     assert judged is not None
-    patches = [one.patch for one in outcomes(judged) if one.patch]
+    patches = [one.patch for one in audit_results(judged) if one.patch]
     assert all(len(one) <= MOST_PATCH for one in patches)
     assert patches or name != "training"

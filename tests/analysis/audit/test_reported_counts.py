@@ -9,7 +9,7 @@ from hypothesis import given
 
 from analysis.audit.ledger import AuditedPod, Ledger
 from analysis.audit.outcomes import FINDINGS, AuditResult, Finding
-from analysis.audit.reported_counts import ALL, LowerBound, ReportedLine, lines
+from analysis.audit.reported_counts import ALL, LowerBound, ReportedLine, reported_lines
 from analysis.audit.stored_pod import StoredPod
 from analysis.audit.stored_report import StoredReport, stored_report
 from analysis.audit.workload_report import OPEN_REPORTS, ReportedWorkload
@@ -68,7 +68,7 @@ def true_counts(ledger: Ledger, line: ReportedLine) -> dict[str, float]:
 def test_a_count_is_what_the_pods_give_or_says_that_it_may_be_more(random: Random) -> None:
     """One policy in Audit is counted to the pod; of several, what reports can't tell is open, and never more than the truth."""
     ledger = cluster(random)
-    found = lines(reports_of(ledger))
+    found = reported_lines(reports_of(ledger))
     with_findings = {
         (pod.stored.namespace, policy) for pod in ledger.pods.values() for one in pod.outcomes for policy in (ALL, *one.policies)
     }
@@ -94,7 +94,7 @@ def test_what_had_no_room_in_one_report_may_be_of_any_policy_of_its_namespace() 
         stored = StoredPod(namespace=workload.namespace, name="p", uid="", owner=None, node="", finished=False, created="", shared=b"{}")
         ledger.put(AuditedPod(stored, workload, (one,), (), 1, None))
     cut, whole = sorted(reports_of(ledger), key=lambda report: report.namespace)
-    found = lines([cut._replace(left_out=2), whole])
+    found = reported_lines([cut._replace(left_out=2), whole])
     assert [(line.namespace, line.pods.open, line.counts["no-longer-fits"].open) for line in found] == [
         ("x", True, True),
         ("x", True, True),
@@ -108,5 +108,5 @@ def test_templates_of_workloads_without_pods_are_no_pods() -> None:
     stored = StoredPod(namespace="x", name="p", uid="", owner=None, node="", finished=False, created="", shared=b"{}", template=True)
     ledger = Ledger()
     ledger.put(AuditedPod(stored, WORKLOADS[0], (outcome("would-change", "Audit", (), WOULD[0]),), (), 8, 2.0))
-    _, line = lines(reports_of(ledger))
+    _, line = reported_lines(reports_of(ledger))
     assert (line.pods.least, line.gpus.least, line.usd, line.templates) == (0, 0, None, 1)

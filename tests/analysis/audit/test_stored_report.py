@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.audit.reported_counts import lines
+from analysis.audit.reported_counts import reported_lines
 from analysis.audit.stored_report import is_ours, stored_report
 from analysis.audit.workload_report import MOST_RESULTS
 from tests.analysis.audit.test_workload_report import BARE, made, outcome
@@ -93,4 +93,4 @@ def test_nothing_makes_the_reading_fail(value: Any) -> None:
     is_ours(report)
     found = stored_report(report)
     assert found.damaged >= 0
-    lines([found])
+    reported_lines([found])

@@ -16,7 +16,7 @@ from analysis.audit.workload_report import (
     OPEN_REPORTS,
     POLICY_REPORTS,
     ReportedWorkload,
-    grouped,
+    group_by_outcome,
     report,
 )
 
@@ -48,7 +48,7 @@ def pods(count: int, node: str = "n") -> list[StoredPod]:
 
 
 def made(*outcomes: AuditResult, workload: ReportedWorkload = JOB, count: int = 3, api_version: str = OPEN_REPORTS) -> dict[str, Any]:
-    return report(workload, grouped((pod, one, 2, 1.5) for one in outcomes for pod in pods(count)), 4, api_version)
+    return report(workload, group_by_outcome((pod, one, 2, 1.5) for one in outcomes for pod in pods(count)), 4, api_version)
 
 
 def test_pods_with_one_outcome_are_one_result() -> None:
@@ -130,6 +130,6 @@ def test_it_is_of_the_kind_that_the_cluster_has(api_version: str, kind: str) -> 
 
 def test_pending_pods_are_counted() -> None:
     """They wait, and what is found of them may be why."""
-    found = report(JOB, grouped((pod, outcome(), 1, None) for pod in [*pods(2), *pods(3, node="")]), 0, OPEN_REPORTS)
+    found = report(JOB, group_by_outcome((pod, outcome(), 1, None) for pod in [*pods(2), *pods(3, node="")]), 0, OPEN_REPORTS)
     properties = found["results"][0]["properties"]
     assert (properties["pods"], properties["pending"], "usdPerHour" in properties) == ("5", "3", False)

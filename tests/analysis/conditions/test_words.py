@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.conditions import words
-from analysis.conditions.words import named, sentences
+from analysis.conditions.words import list_names, sentences
 from tests.analysis.conditions.found import found, own, policy, template
 
 EVERYTHING: dict[str, Any] = {
@@ -84,7 +84,7 @@ def test_lines_are_bounded() -> None:
 @pytest.mark.parametrize(("count", "text"), [(1, "a"), (2, "a and b"), (5, "a, b, c, d and e"), (7, "a, b, c, d, e and 2 more")])
 def test_five_are_named(count: int, text: str) -> None:
     """And the rest counted."""
-    assert named("abcdefg"[:count], count) == text
+    assert list_names("abcdefg"[:count], count) == text
 
 
 def test_the_first_sentence_is_always_there() -> None:

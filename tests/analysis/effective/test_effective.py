@@ -34,7 +34,7 @@ from policies.policy import (
 from policies.request import Request
 from policies.rules.tolerations import toleration_of
 from policies.state.snapshot import Facts
-from policies.values.duration import text
+from policies.values.duration import format_duration
 from policies.verdict import MODES, Edit, Verdict
 from tests.support.generators.random_cluster import CLUSTER, NAMESPACES
 from tests.support.generators.random_worlds import catalog, world
@@ -62,7 +62,7 @@ def pod(kind: PodKind, **spec: Any) -> Raw:
         version, owner = OWNERS[workload]
         metadata["ownerReferences"] = [{"apiVersion": version, "kind": owner, "name": "o", "uid": "u", "controller": True}]
     if kind.seconds is not None:
-        metadata["annotations"] = {"berth.dev/expected-duration": text(kind.seconds)}
+        metadata["annotations"] = {"berth.dev/expected-duration": format_duration(kind.seconds)}
     if workload == "DaemonSet":
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": PINNED}}
     amounts = {"limits": {"nvidia.com/gpu": gpus}, "requests": {"nvidia.com/gpu": gpus}}

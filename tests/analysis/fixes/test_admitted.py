@@ -63,7 +63,7 @@ class Judge:
     facts: Facts
 
     def __call__(self, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-        judged = admission_preview.judge(replace(self.request, pod=dict(pod)), self.facts, apply_patch)
+        judged = admission_preview.preview_admission(replace(self.request, pod=dict(pod)), self.facts, apply_patch)
         return apply_patch(pod, judged.mutate.patch), judged.violations
 
 

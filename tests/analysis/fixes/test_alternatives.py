@@ -55,7 +55,7 @@ def _pod(limits: Mapping[str, Any], **spec: Any) -> Raw:
 
 
 def _admitted(at: World, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-    judged = admission_preview.judge(Request(namespace="web", pod=dict(pod)), at.snapshot.facts_for("web"), apply_patch)
+    judged = admission_preview.preview_admission(Request(namespace="web", pod=dict(pod)), at.snapshot.facts_for("web"), apply_patch)
     return apply_patch(pod, judged.mutate.patch), judged.violations
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.kueue.waiting import AdmissionCheck, State, of, standing
+from analysis.kueue.waiting import AdmissionCheck, State, newest_workload, read_position
 from tests.support.counts import count
 
 Raw = dict[str, Any]
@@ -38,13 +38,15 @@ def workload(*conditions: Raw, active: bool = True, uid: str = "u", created: str
 )
 def test_standings(value: Raw, state: State, reason: str) -> None:
     """The condition that decides has the reason."""
-    found = standing(value)
+    found = read_position(value)
     assert (found.state, found.reason, found.queue) == (state, reason, "team-a")
 
 
 def test_an_eviction_is_told_beside_what_it_waits_for() -> None:
     """It holds until the workload is admitted once more."""
-    found = standing(workload(condition("QuotaReserved", status=False, reason="WaitingForQuota"), condition("Evicted", reason="Preempted")))
+    found = read_position(
+        workload(condition("QuotaReserved", status=False, reason="WaitingForQuota"), condition("Evicted", reason="Preempted"))
+    )
     assert (found.state, found.reason, found.evicted) == ("pending", "WaitingForQuota", "Preempted")
 
 
@@ -53,10 +55,10 @@ def test_what_an_admission_gives() -> None:
     assigned = [{"flavors": {"cpu": "any", "nvidia.com/gpu": "hopper"}}, {"flavors": {"nvidia.com/gpu": "hopper"}}]
     checks = [{"name": "capacity", "state": "Pending", "message": "m"}, {"name": "quota", "state": "Ready"}]
     given: Raw = {"admission": {"clusterQueue": "gpus", "podSetAssignments": assigned}, "admissionChecks": checks}
-    reserved = standing(workload(condition("QuotaReserved"), **given))
+    reserved = read_position(workload(condition("QuotaReserved"), **given))
     assert (reserved.cluster_queue, reserved.flavors) == ("gpus", ("any", "hopper"))
     assert reserved.checks == (AdmissionCheck("capacity", "Pending", "m"),)
-    admitted = standing(workload(condition("Admitted"), condition("PodsReady", status=False), **given))
+    admitted = read_position(workload(condition("Admitted"), condition("PodsReady", status=False), **given))
     assert (admitted.ready, admitted.checks) == (False, ())
 
 
@@ -64,9 +66,9 @@ def test_the_newest_that_is_not_done_counts() -> None:
     """Of several Workloads of one object; others' are not looked at."""
     done = workload(condition("Finished"), created="2026-11-25T12:09:00Z")
     first, second = (workload(created=f"2026-11-25T12:0{minute}:00Z") for minute in (1, 2))
-    assert of([first, done, second], ["u"]) is second
-    assert of([done], ["u"]) is done
-    assert of([first], ["v", "", None]) is None
+    assert newest_workload([first, done, second], ["u"]) is second
+    assert newest_workload([done], ["u"]) is done
+    assert newest_workload([first], ["v", "", None]) is None
 
 
 def test_no_content_makes_it_raise() -> None:
@@ -76,5 +78,5 @@ def test_no_content_makes_it_raise() -> None:
     for _ in range(count(200, 5000)):
         names = ("conditions", "admission", "admissionChecks")
         value = {"metadata": random.choice(odd), "spec": random.choice(odd), "status": {name: random.choice(odd) for name in names}}
-        assert isinstance(standing(value).state, str)
-        assert of([value], ["u"]) is None
+        assert isinstance(read_position(value).state, str)
+        assert newest_workload([value], ["u"]) is None

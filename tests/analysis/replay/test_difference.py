@@ -88,7 +88,7 @@ def test_a_record_differs_from_what_other_policies_decide_as_the_decision_itself
         recorded = creation({**one, "annotations": noted}, catalog())
         assert isinstance(recorded, Creation)
         assert recorded.then is not None or not noted
-        then, now = (admission_preview.judge(met.request, each.snapshot.facts_for(asked.namespace)) for each in (before, after))
+        then, now = (admission_preview.preview_admission(met.request, each.snapshot.facts_for(asked.namespace)) for each in (before, after))
         if recorded.then is None or any([*undecodable(Pod(met.request.pod), each.snapshot)] for each in (before, after)):
             continue  # no API server sends such a pod
         if then.violations and not then.mutate.violations:

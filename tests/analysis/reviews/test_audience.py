@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis.reviews.audience import warned
-from analysis.reviews.review import answer, from_document
+from analysis.reviews.review import answer_review, from_document
 from policies.engine import evaluate
 from policies.messages import TABLE
 from policies.patch.json_tree import apply_patch
@@ -143,8 +143,8 @@ def test_a_correct_pod_under_the_shipped_library_hears_once_what_was_chosen(name
     edited = replace(review, pod=apply_patch(review.pod, mutate.patch))
     validate = evaluate(edited.request("validate"), facts)
     assert mutate.edits
-    response = answer(review, mutate)["response"]
+    response = answer_review(review, mutate)["response"]
     assert response.keys() == {"uid", "allowed", "patchType", "patch", "warnings"}
     assert [warning.partition(":")[0] for warning in response["warnings"]] == ["BERTH-221"]
-    assert "warnings" not in answer(edited, evaluate(edited.request("mutate"), facts))["response"]
-    assert answer(edited, validate, phase="validate")["response"] == {"uid": review.uid, "allowed": True}
+    assert "warnings" not in answer_review(edited, evaluate(edited.request("mutate"), facts))["response"]
+    assert answer_review(edited, validate, phase="validate")["response"] == {"uid": review.uid, "allowed": True}

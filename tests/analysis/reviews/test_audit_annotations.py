@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.reviews.audit_annotations import audit_annotations
-from analysis.reviews.review import answer, parse
+from analysis.reviews.review import answer_review, parse
 from analysis.reviews.verdict_records import MOST_BYTES
 from policies.verdict import AuditOutcome, Edit, Verdict
 from tests.support import worded
@@ -80,8 +80,8 @@ def test_nothing_is_annotated_on_dry_run() -> None:
     """The answer is the same but for that."""
     verdict = Verdict(would=(would(violations=(DENIAL,)),))
     dry = parse(json.dumps(with_dry_run()).encode())
-    assert "auditAnnotations" in answer(REVIEW, verdict)["response"]
-    assert "auditAnnotations" not in answer(dry, verdict)["response"]
+    assert "auditAnnotations" in answer_review(REVIEW, verdict)["response"]
+    assert "auditAnnotations" not in answer_review(dry, verdict)["response"]
 
 
 def with_dry_run() -> dict[str, Any]:

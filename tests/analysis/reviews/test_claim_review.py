@@ -48,7 +48,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[Raw]:
 
 def validated(document: Raw, facts: Snapshot = FEW, metrics: Metrics | None = None, phase: Phase = "validate") -> tuple[str, Raw]:
     """The decision, and the response."""
-    word, body = handlers.judged(phase, orjson.dumps(document), facts, metrics or Metrics("test"))
+    word, body = handlers.handle_review(phase, orjson.dumps(document), facts, metrics or Metrics("test"))
     response: Raw = orjson.loads(body)["response"]
     return word, response
 
@@ -162,7 +162,7 @@ def test_nothing_is_told_of_a_dry_run(lines: list[Raw]) -> None:
 def test_more_than_is_judged_is_denied_in_an_answer(tolerations: list[Raw]) -> None:
     """An error would let it pass where the entry says Ignore."""
     document = json.dumps(review_of(claim(exactly(tolerations=tolerations)))).encode()
-    word, body = handlers.judged("validate", document, FEW, Metrics("test"))
+    word, body = handlers.handle_review("validate", document, FEW, Metrics("test"))
     response = orjson.loads(body)["response"]
     assert (word, response["allowed"], response["status"]["code"]) == ("denied", False, 413)
 

@@ -46,7 +46,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[Raw]:
 
 def asked(body: bytes, snapshot: Snapshot, metrics: Metrics | None = None, *, path: str = "label") -> Raw:
     """The response."""
-    call = handlers.labelled if path == "label" else lambda *given: handlers.judged("validate", *given)
+    call = handlers.handle_label if path == "label" else lambda *given: handlers.handle_review("validate", *given)
     response: Raw = orjson.loads(call(body, snapshot, metrics or Metrics("0"))[1])["response"]
     return response
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.reviews.review import Review, ReviewError, answer, parse
+from analysis.reviews.review import Review, ReviewError, answer_review, parse
 from policies.verdict import AuditOutcome, Verdict
 from tests.support import worded
 
@@ -32,7 +32,7 @@ def parsed(review: dict[str, Any] = CREATE, **request: object) -> Review:
 
 
 def response(verdict: Verdict, phase: Any = "mutate") -> dict[str, Any]:
-    whole = answer(parsed(), verdict, phase=phase)
+    whole = answer_review(parsed(), verdict, phase=phase)
     assert whole.pop("apiVersion") == "admission.k8s.io/v1"
     assert whole.pop("kind") == "AdmissionReview"
     assert list(whole) == ["response"]

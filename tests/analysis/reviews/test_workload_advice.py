@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.reviews import workload_advice
 from analysis.reviews.review import WARNING_LENGTH, ReviewError
-from analysis.reviews.workload_advice import MOST_TEMPLATES, Advised, answer, from_document, parse
+from analysis.reviews.workload_advice import MOST_TEMPLATES, Advised, answer_advice, from_document, parse
 from catalog import Workload
 from policies.patch.json_tree import set_at
 from policies.state.snapshot import Snapshot
@@ -360,7 +360,7 @@ def test_a_long_path_gives_way(length: int, way: str) -> None:
 def test_of_what_berth_does_not_judge_nothing_is_said(review_: Advised) -> None:
     """Allowed, without a warning."""
     assert advise(review_, world(EQUAL, {"require": {"requestsEqualLimits": ["cpuAndMemory"]}})) == ()
-    assert answer(review_, ())["response"] == {"uid": RECORDED["request"]["uid"], "allowed": True}
+    assert answer_advice(review_, ())["response"] == {"uid": RECORDED["request"]["uid"], "allowed": True}
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_a_workload_of_many_templates_is_judged_in_part() -> None:
 def test_the_answer_is_always_allowed_and_never_patches() -> None:
     """Echoing uid, kind and version; the denials are warnings."""
     review_ = job_review(template(limit="2"))
-    whole = answer(review_, workload_advice.advise(review_, WORLD))
+    whole = answer_advice(review_, workload_advice.advise(review_, WORLD))
     assert (whole["apiVersion"], whole["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
     assert whole["response"] == {"uid": RECORDED["request"]["uid"], "allowed": True, "warnings": [mismatch("spec.template")]}
 
@@ -415,7 +415,7 @@ def test_warnings_keep_the_limits_of_the_api_server() -> None:
     """At most 4,096 characters, and what did not fit is counted."""
     mismatched = template(limit="2")["spec"]["containers"] * 2
     review_ = ray_review(*[template(containers=mismatched)] * MOST_TEMPLATES)
-    warnings = answer(review_, workload_advice.advise(review_, WORLD))["response"]["warnings"]
+    warnings = answer_advice(review_, workload_advice.advise(review_, WORLD))["response"]["warnings"]
     assert sum(map(len, warnings)) <= 4096
     assert warnings[-1].startswith("BERTH-001: ")
     assert all(len(text) <= WARNING_LENGTH for text in warnings)
@@ -438,7 +438,7 @@ def test_a_wrong_type_anywhere_is_allowed() -> None:
     for path in paths(deployment):
         for wrong in WRONG:
             review_ = workload_review("apps/v1", "Deployment", set_at(deployment, path, copy.deepcopy(wrong)))
-            assert answer(review_, workload_advice.advise(review_, WORLD))["response"]["allowed"] is True
+            assert answer_advice(review_, workload_advice.advise(review_, WORLD))["response"]["allowed"] is True
 
 
 @pytest.mark.parametrize(
@@ -451,7 +451,7 @@ def test_a_template_nested_deep_is_allowed(path: tuple[Any, ...]) -> None:
     body = json.dumps(workload_document("batch/v1", "Job", {"spec": {"template": one}})).replace('"DEEP"', deep).encode()
     review_ = parse(body)
     advice = workload_advice.advise(review_, world(EQUAL, {"default": {"acceleratorTaints": "Tolerate"}}))
-    assert answer(review_, advice)["response"]["allowed"] is True
+    assert answer_advice(review_, advice)["response"]["allowed"] is True
 
 
 JSON = st.recursive(
@@ -474,7 +474,7 @@ def test_any_object_is_allowed_or_a_400(kind: tuple[str, str, Workload], value: 
     body = json.dumps(workload_document(version, name, value)).encode()
     if isinstance(value, dict):
         review_ = parse(body)
-        assert answer(review_, workload_advice.advise(review_, WORLD))["response"]["allowed"] is True
+        assert answer_advice(review_, workload_advice.advise(review_, WORLD))["response"]["allowed"] is True
     else:
         with pytest.raises(ReviewError):
             parse(body)

@@ -60,7 +60,7 @@ def review(value: Raw, kind: tuple[str, str, str] = JOB, *, old: Raw | None = No
 
 
 def labelled(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked: Any) -> list[Raw]:
-    word, answer = handlers.labelled(review(value, kind, **asked), world(*specs), Metrics("0"))
+    word, answer = handlers.handle_label(review(value, kind, **asked), world(*specs), Metrics("0"))
     response = json.loads(answer)["response"]
     assert response["allowed"]
     assert word == "advised"
@@ -70,7 +70,7 @@ def labelled(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked:
 
 def denied(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked: Any) -> str:
     """The denial, "" if there is none."""
-    _, answer = handlers.judged("validate", review(value, kind, **asked), world(*specs), Metrics("0"))
+    _, answer = handlers.handle_review("validate", review(value, kind, **asked), world(*specs), Metrics("0"))
     response = json.loads(answer)["response"]
     assert response["allowed"] == ("status" not in response)
     return str(response.get("status", {}).get("message", ""))
@@ -236,7 +236,7 @@ def test_a_decision_on_a_controllers_pod_is_no_decision_on_anybodys() -> None:
     snapshot, decisions, allowed = world(REQUIRES), none_decided(), []
     for user in ("system:serviceaccount:kube-system:job-controller", "alice", ""):
         body = review(pod, ("v1", "Pod", "pods"), user=user)
-        _, answer = handlers.judged("validate", body, snapshot, Metrics("0"), decisions)
+        _, answer = handlers.handle_review("validate", body, snapshot, Metrics("0"), decisions)
         allowed.append(json.loads(answer)["response"]["allowed"])
     assert allowed == [True, False, False]
 
@@ -248,9 +248,9 @@ def warned(value: Raw, snapshot: Snapshot, *, call: str = "validate", **asked: A
     """The warnings of a review that lets it pass."""
     sent = review(value, **asked)
     if call == "advise":
-        _, answer = handlers.workload(sent, snapshot, Metrics("0"))
+        _, answer = handlers.advise_workload(sent, snapshot, Metrics("0"))
     else:
-        _, answer = handlers.judged("validate", sent, snapshot, Metrics("0"))
+        _, answer = handlers.handle_review("validate", sent, snapshot, Metrics("0"))
     response = json.loads(answer)["response"]
     assert response["allowed"]
     found: list[str] = response.get("warnings", [])
@@ -290,6 +290,6 @@ def test_it_is_warned_of_when_made_or_moved() -> None:
 
 def test_a_workload_that_is_denied_is_told_that_alone() -> None:
     """What its queue would do is of no interest then."""
-    _, answer = handlers.judged("validate", review(job({LABEL: "team-q"})), queues(REQUIRES), Metrics("0"))
+    _, answer = handlers.handle_review("validate", review(job({LABEL: "team-q"})), queues(REQUIRES), Metrics("0"))
     response = json.loads(answer)["response"]
     assert (response["allowed"], response.get("warnings")) == (False, None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis.admission.judge import judge
-from analysis.admission.manifests import Manifest, read
+from analysis.admission.judge import admit_manifest
+from analysis.admission.manifests import Manifest, read_manifest
 from analysis.why import values
 from analysis.why.explain import Explainer
 from analysis.why.explanation import Explanation
@@ -39,7 +39,7 @@ def group(leader: Any, worker: Any) -> dict[str, Any]:
 
 
 def manifest(value: dict[str, Any]) -> Manifest:
-    return read(Document(file="f.yaml", value=value), catalog(), "n")
+    return read_manifest(Document(file="f.yaml", value=value), catalog(), "n")
 
 
 def snapshot() -> Snapshot:
@@ -51,7 +51,7 @@ def explained(value: dict[str, Any]) -> Explanation:
 
 
 def shown(found: Explanation) -> str:
-    return text.text(found, datetime(2026, 11, 24, tzinfo=UTC))
+    return text.format_why(found, datetime(2026, 11, 24, tzinfo=UTC))
 
 
 def test_all_templates_are_mended_together() -> None:
@@ -61,13 +61,13 @@ def test_all_templates_are_mended_together() -> None:
     assert [one.code for one in found.denials] == ["BERTH-111", "BERTH-102"], "what two templates have alike is told once"
     assert found.remedy is not None
     assert found.remedy.admits
-    assert not judge(manifest(found.value), snapshot()).denied
+    assert not admit_manifest(manifest(found.value), snapshot()).denied
     words = shown(found)
     assert "The smallest change (2 steps) to the pod of LeaderWorkerSet group:" in words
     assert "in another template: ~ spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources" in words
     assert "Policies then admit it." in words
     assert "--fix fix.yaml, then kubectl apply -f fix.yaml" in words
-    patch = values.value(found)["remedy"]["patchOfOtherTemplates"]
+    patch = values.explanation_value(found)["remedy"]["patchOfOtherTemplates"]
     assert all(one["path"].startswith("/spec/leaderWorkerTemplate/workerTemplate/") for one in patch)
 
 

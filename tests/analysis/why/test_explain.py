@@ -56,7 +56,7 @@ def _explained(pod: Raw, *places: Raw, policies: Any = (), occupants: Any = (), 
 
 
 def _text(found: Explanation) -> str:
-    return text.text(found, NOW)
+    return text.format_why(found, NOW)
 
 
 def test_what_karpenter_would_buy() -> None:
@@ -67,7 +67,7 @@ def test_what_karpenter_would_buy() -> None:
     shown = _text(found)
     assert "  NodePool gpu\n    taint nvidia.com/gpu=true:NoSchedule is not tolerated\n" in shown
     assert "Karpenter may then create p4d.24xlarge (21.96 USD per hour on demand), the cheapest known of 2, by NodePool gpu.\n" in shown
-    assert values.value(found)["remedy"]["buys"]["gpu"][0]["machine"] == "p4d.24xlarge"
+    assert values.explanation_value(found)["remedy"]["buys"]["gpu"][0]["machine"] == "p4d.24xlarge"
 
 
 def test_a_change_that_a_policy_forbids_is_told_and_not_proposed() -> None:
@@ -92,7 +92,7 @@ def test_a_pod_that_came_without_berth_is_mended_without_it_too() -> None:
     assert "Recreate it: Berth will add what is missing," in shown
     assert "The smallest change (1 step) to the pod of Pod p:\n  + spec.tolerations: {" in shown
     assert "It then fits a.\n" in shown
-    assert values.value(found)["remedy"]["anewNeedsNone"]
+    assert values.explanation_value(found)["remedy"]["anewNeedsNone"]
     tolerations = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
     others: list[tuple[Raw, Raw, list[Raw]]] = [
         (_pod(), _node("a", 8, [TAINT]), []),
@@ -194,7 +194,7 @@ def test_whatever_is_told_stays_on_its_line(random: Any, events: list[Raw], cond
     places = [random_places.node(random, name) for name in names] + [node_pool("gpu", requirements=[of_families("p4d")])]
     found = _explained(pod, *places, events=events, queued=[workload])
     assert all(line.isprintable() for line in _text(found).splitlines())
-    assert values.text(found).isascii()
+    assert values.format_explanation(found).isascii()
 
 
 def _waiting(*conditions: tuple[str, str, str], **status: Any) -> Raw:
@@ -211,7 +211,7 @@ def test_what_a_workload_waits_for_in_kueue() -> None:
     preempted = "it was preempted and waits to be admitted again; other workloads use the quota that it needs"
     assert lines[1] == f"Queue team-a of Kueue: {preempted}."
     assert lines[2:4] == ['  Kueue says (WaitingForQuota): "Kueue\'s own words"', "  Next: kubectl get workloads.kueue.x-k8s.io -n n"]
-    shown = values.value(found)["queue"]
+    shown = values.explanation_value(found)["queue"]
     assert (shown["state"], shown["queue"], shown["evicted"]) == ("pending", "team-a", "Preempted")
 
 

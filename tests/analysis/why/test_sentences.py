@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from analysis.why import sentences
-from analysis.why.sentences import amount, blocker, shown
+from analysis.why.sentences import blocker, format_amount, show_value
 from policies.scheduling.blockers import Blocker, Kind
 from policies.verdict import Edit
 
@@ -53,13 +53,13 @@ def test_sentences(one: Blocker, expected: str) -> None:
 )
 def test_amounts(name: str, value: int, expected: str) -> None:
     """In the units that people write."""
-    assert amount(name, value) == expected
+    assert format_amount(name, value) == expected
 
 
 def test_values_and_edits_stay_on_one_line() -> None:
     """Long ones are cut."""
-    assert shown({"a": [True, None, 1, "", "true", "x, y", "8", "500m"]}) == """{a: [true, null, 1, '', 'true', "x, y", '8', 500m]}"""
-    assert len(shown("x" * 500)) == 160
+    assert show_value({"a": [True, None, 1, "", "true", "x, y", "8", "500m"]}) == """{a: [true, null, 1, '', 'true', "x, y", '8', 500m]}"""
+    assert len(show_value("x" * 500)) == 160
     edits = (Edit("remove", ("spec", "a"), "mend", ()), Edit("replace", ("spec", "b"), "mend", (), 1))
     assert list(map(sentences.edit, edits)) == ["- spec.a", "~ spec.b: 1"]
     assert sentences.patch(edits) == [{"op": "remove", "path": "/spec/a"}, {"op": "replace", "path": "/spec/b", "value": 1}]

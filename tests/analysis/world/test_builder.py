@@ -94,7 +94,7 @@ def test_the_same_objects_are_judged_once(monkeypatch: Any) -> None:
     builder, library = new(), policies_of([LIBRARY], catalog())
     built(builder, list(eks.objects()), library)
     calls = []
-    monkeypatch.setattr("analysis.audit.assessment.judge", lambda *of: calls.append(of))
+    monkeypatch.setattr("analysis.audit.assessment.audit_pod", lambda *of: calls.append(of))
     built(builder, list(eks.objects()), library)
     assert calls == []
 

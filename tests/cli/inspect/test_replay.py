@@ -18,7 +18,7 @@ from cli.replaying import total as total_module
 from documents.recordings import pieces
 from policies.engine import evaluate
 from policies.state.snapshot import Snapshot
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from tests.cli.replaying.events import Raw, cloud_entry, decided, event, lines, of_job, pod
 
 Run = Callable[..., tuple[int, str, str]]
@@ -53,7 +53,7 @@ class Files:
         return str(file)
 
     def snapshot(self, *found: Raw) -> Snapshot:
-        return load(Sources(policies=(self.policies("snapshot", *found),), platforms=("karpenter-aws",))).snapshot
+        return load_sources(Sources(policies=(self.policies("snapshot", *found),), platforms=("karpenter-aws",))).snapshot
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_an_answer_is_a_record(run: Run, files: Files) -> None:
         request = {"uid": "u", "namespace": "team", "operation": "CREATE", "resource": {"resource": "pods"}, "object": pod(gpus=gpus)}
         document = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
         asked = review.from_document(document)
-        reviews.append({**document, **review.answer(asked, evaluate(asked.request("mutate"), old.facts_for("team")))})
+        reviews.append({**document, **review.answer_review(asked, evaluate(asked.request("mutate"), old.facts_for("team")))})
     log = files.write("reviews.jsonl", lines(*reviews))
     assert run(log, "--policies", files.policies("new", *NEW))[0] == 0
     code, out, _ = run(log, "--policies", files.policies("old", *OLD), "-o", "json")

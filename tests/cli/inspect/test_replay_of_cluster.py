@@ -16,7 +16,7 @@ from analysis.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
 from catalog.prices import prices
 from cli.main import main
 from sources import whole_cluster
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from tests.cli.inspect.test_audit import ROOT, pod
 from tests.cli.inspect.test_replay import FEW, GRACE, policy
 from tests.cli.replaying.events import event, lines
@@ -80,8 +80,8 @@ def test_two_sets_of_policies_on_the_pods_that_run(run: Run, tmp_path: Path) -> 
 def test_reports_are_a_record_of_what_was_found_then(run: Run, bare: Cluster, tmp_path: Path) -> None:
     """Findings that are new or gone, of the pods that exist: in either form of report."""
     old, new = policy("few", "Audit", **FEW), policy("few", "Audit", require={"gpusPerPod": {"max": 8}})
-    found = whole_cluster.read(str(bare.kubeconfig), None, None, catalog(), lambda kind, number: None)
-    then = load(Sources(policies=(written(tmp_path, "old", old, GRACE),)), list(found.facts)).snapshot
+    found = whole_cluster.read_whole(str(bare.kubeconfig), None, None, catalog(), lambda kind, number: None)
+    then = load_sources(Sources(policies=(written(tmp_path, "old", old, GRACE),)), list(found.facts)).snapshot
     ledger, assessment = Ledger(), Assessment(then, prices(catalog()), found.owners)
     for one in found.pods:
         ledger.put(assessment.of(one) or pytest.fail("it asks for a GPU"))

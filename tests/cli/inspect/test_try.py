@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from cli.main import main
-from documents.yaml_writer import text as yaml_text
+from documents.yaml_writer import write_yaml as yaml_text
 from tests.testcluster.calls import PATIENCE
 
 ROOT = Path(__file__).parents[3]

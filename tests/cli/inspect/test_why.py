@@ -69,7 +69,7 @@ def workload(kind: str, name: str, template: Raw, **spec: Any) -> Raw:
 def as_admitted(value: Raw) -> Raw:
     changes = {("ClusterGPUPolicy", "", name): policy(name) for name in POLICIES}
     facts = Updater(catalog(), Chosen()).apply(changes).snapshot.facts_for("research")
-    judged = admission_preview.judge(Request(namespace="research", user="somebody", groups=(), pod=value), facts)
+    judged = admission_preview.preview_admission(Request(namespace="research", user="somebody", groups=(), pod=value), facts)
     admitted: Raw = apply_patch(value, judged.mutate.patch)
     return admitted
 

@@ -25,8 +25,8 @@ LONG = {"first": 1, "list": [{"name": str(number), "value": number} for number i
 def test_both_sides_can_be_read_off_the_diff(before: Any, after: Any) -> None:
     """Context and minus lines are the old YAML, context and plus lines the new, whatever changed."""
     marked = marked_lines(before, after)
-    assert [line[1:] for line in marked if line[0] != "+"] == yaml_writer.lines(before)
-    assert [line[1:] for line in marked if line[0] != "-"] == yaml_writer.lines(after)
+    assert [line[1:] for line in marked if line[0] != "+"] == yaml_writer.yaml_lines(before)
+    assert [line[1:] for line in marked if line[0] != "-"] == yaml_writer.yaml_lines(after)
 
 
 def test_the_same_object_has_no_diff() -> None:
@@ -39,7 +39,7 @@ def test_form_is_that_of_a_unified_diff() -> None:
     """Headers, hunks, line numbers and context are those of the standard library's diff."""
     after = set_at(set_at(LONG, ("list", 0, "value"), 9), ("last", "b"), 2)
     ours = unified(LONG, after, "f")
-    theirs = list(difflib.unified_diff(yaml_writer.lines(LONG), yaml_writer.lines(after), lineterm=""))
+    theirs = list(difflib.unified_diff(yaml_writer.yaml_lines(LONG), yaml_writer.yaml_lines(after), lineterm=""))
     assert ours[2:] == theirs[2:]
     assert ours[:2] == ["--- f", "+++ f (as admitted)"]
 

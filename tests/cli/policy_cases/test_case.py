@@ -15,7 +15,7 @@ GOOD: dict[str, Any] = {"why": "w", "policies": [], "pod": {}, "expect": {}}
 
 def errors(value: Any, **defaults: Any) -> list[str]:
     """The lines on a document that is no case."""
-    found = cases.read(Document(file="c.yaml", value=value), {**DEFAULTS, **defaults})
+    found = cases.read_case(Document(file="c.yaml", value=value), {**DEFAULTS, **defaults})
     assert isinstance(found, list)
     return [str(error) for error in found]
 
@@ -79,6 +79,6 @@ def test_objects_are_no_cases() -> None:
 
 def test_paths_start_from_the_file() -> None:
     """As seen from where the command is typed."""
-    found = cases.read(Document(file="a/b/c.yaml", value={**GOOD, "policies": "../p"}), DEFAULTS)
+    found = cases.read_case(Document(file="a/b/c.yaml", value={**GOOD, "policies": "../p"}), DEFAULTS)
     assert isinstance(found, Case)
     assert [found.path(path) for path in found.items("policies")] == ["a/p"]

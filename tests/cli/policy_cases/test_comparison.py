@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.policy_cases.comparison import differences
-from cli.policy_cases.decisions import asked
+from cli.policy_cases.decisions import read_request
 from cli.policy_cases.outcome import Sentence
 from cli.policy_cases.worlds import Worlds
 from tests.support.cases import golden
@@ -62,7 +62,7 @@ def test_empty_parts_are_none(empty: dict[str, Any]) -> None:
 
 def test_a_code_stands_for_its_sentence() -> None:
     """In its place only; another code, or one too many, is shown beside the whole sentence that came."""
-    found = asked(DENIED.read, Worlds()).decide().outcome
+    found = read_request(DENIED.read, Worlds()).decide().outcome
     (sentence,) = found["violations"]
     assert isinstance(sentence, Sentence)
     assert differences({**found, "violations": [sentence.code]}, found) == []

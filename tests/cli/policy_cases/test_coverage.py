@@ -13,7 +13,7 @@ import yaml
 
 from cli.policy_cases.case import DEFAULTS
 from cli.policy_cases.coverage import Coverage
-from cli.policy_cases.decisions import asked
+from cli.policy_cases.decisions import read_request
 from cli.policy_cases.run import run
 from cli.policy_cases.worlds import CaseError, Worlds
 from policies.policy import API_VERSION
@@ -47,7 +47,7 @@ def outcome_without(case: Case, number: int, path: tuple[str, ...], worlds: Worl
     policies[number] = {**policies[number], "spec": without(policies[number]["spec"], path[1:])}
     document = replace(case.read.document, file=f"{case.path}-{number}-{'.'.join(path)}")  # a world is remembered by the name of its case
     try:
-        return asked(replace(case.read, document=document, given={**case.given, "policies": policies}), worlds).decide().outcome
+        return read_request(replace(case.read, document=document, given={**case.given, "policies": policies}), worlds).decide().outcome
     except CaseError:
         return None
 
@@ -56,7 +56,7 @@ def test_a_field_is_exercised_where_the_case_differs_without_it() -> None:
     """Of cases drawn at random, field by field: what counts as exercised is what makes a difference, no more and no less."""
     random, exercised, idle, worlds = Random(18), 0, 0, Worlds()
     for case in random.sample(INLINE, count(50, 400)):
-        coverage, question = Coverage(), asked(case.read, worlds)
+        coverage, question = Coverage(), read_request(case.read, worlds)
         decision = question.decide()
         coverage.add(question, decision)
         numbers = {f"{policy['kind']}/{id_of(policy)}": number for number, policy in enumerate(case.given["policies"])}
@@ -78,7 +78,7 @@ def test_every_field_is_counted_once() -> None:
     """Each leaf of a spec but its mode is a field, or within one, or what no such object can do without."""
     wrong, worlds = list[str](), Worlds()
     for case in Random(5).sample(INLINE, count(40, len(INLINE))):
-        coverage, question = Coverage(), asked(case.read, worlds)
+        coverage, question = Coverage(), read_request(case.read, worlds)
         coverage.add(question, question.decide())
         fields = [(field.policy, tuple(field.path.split("."))) for field in coverage.fields]
         wrong += [f"{case.name}: {field} twice" for field in set(fields) if fields.count(field) > 1]

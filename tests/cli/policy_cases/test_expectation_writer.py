@@ -63,4 +63,4 @@ def test_flow_style_has_no_place_for_it(tmp_path: Path) -> None:
 
 def test_nothing_is_written_as_nothing() -> None:
     """An outcome without parts is an empty map, which YAML's nothing is not."""
-    assert expectation_writer.text({}) == "expect: {}"
+    assert expectation_writer.format_outcome({}) == "expect: {}"

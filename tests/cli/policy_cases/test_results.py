@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.policy_cases.case import DEFAULTS
-from cli.policy_cases.results import text
+from cli.policy_cases.results import format_results
 from cli.policy_cases.run import Run, run
 from documents.printable import printable
 from tests.cli.policy_cases.test_run import case, write
@@ -30,7 +30,7 @@ def found(tmp_path: Path) -> Run:
 @pytest.mark.parametrize("form", ["text", "junit", "json"])
 def test_no_character_acts_on_a_terminal(found: Run, form: str) -> None:
     """Neither an escape nor a change of direction gets through, and of a case that fails enough is shown to know it."""
-    out = text(form, found, 0)
+    out = format_results(form, found, 0)
     assert not {"\x1b", "\u2066", "\u202e"} & set(out)
     assert "odd.yaml" in out
     if form == "text":
@@ -39,7 +39,7 @@ def test_no_character_acts_on_a_terminal(found: Run, form: str) -> None:
 
 def test_junit_counts(found: Run) -> None:
     """Cases, failures and bad input, and a lack of coverage as a case of its own; it is read back whole."""
-    root = xml.fromstring(text("junit", found, 100))
+    root = xml.fromstring(format_results("junit", found, 100))
     suite = root[0]
     counts = {name: int(root.attrib[name]) for name in ("tests", "failures", "errors")}
     assert counts == {"tests": len(suite), "failures": len(suite.findall(".//failure")), "errors": len(suite.findall(".//error"))}
@@ -52,7 +52,7 @@ def test_junit_counts(found: Run) -> None:
 
 def test_json_has_both_sides_of_a_failure(found: Run) -> None:
     """As data, with the diff; of cases that pass only the result."""
-    value = json.loads(text("json", found, 0))
+    value = json.loads(format_results("json", found, 0))
     by_result = {one["result"]: one for one in value["cases"]}
     assert by_result["failed"].keys() == {"file", "document", "why", "result", "expected", "actual", "diff"}
     assert by_result["passed"].keys() == {"file", "document", "why", "result"}
@@ -73,4 +73,4 @@ def test_the_share_is_rounded_down(tmp_path: Path) -> None:
     policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": spec}
     container = {"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     write(tmp_path, a=[case(policies=[policy]), case(policies=[policy], pod={"spec": {"containers": [container]}}, expect={})])
-    assert "2 of 3 policy fields covered (66.6 %)" in text("text", run([str(tmp_path)], DEFAULTS), 0)
+    assert "2 of 3 policy fields covered (66.6 %)" in format_results("text", run([str(tmp_path)], DEFAULTS), 0)

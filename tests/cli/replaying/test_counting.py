@@ -11,10 +11,10 @@ import pytest
 
 from catalog.prices import prices
 from cli.replaying.comparison import Comparer, Comparison
-from cli.replaying.counting import counted
+from cli.replaying.counting import count_piece
 from cli.replaying.total import Total
 from documents.recordings.pieces import Piece, pieces
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from tests.cli.replaying.events import decided, event, lines, of_job, pod
 from tests.support.counts import count
 
@@ -23,7 +23,7 @@ ODD: tuple[Any, ...] = (None, True, 0, -1, 2**64, 1.5, "", "x", "\ud7ff", "1e400
 
 @pytest.fixture(scope="module")
 def comparer() -> Comparer:
-    snapshot = load(Sources(policies=("policies/library",), platforms=("karpenter-aws",))).snapshot
+    snapshot = load_sources(Sources(policies=("policies/library",), platforms=("karpenter-aws",))).snapshot
     return Comparison(now=snapshot, then=None, prices=prices(snapshot.catalog), diffs=True).start()
 
 
@@ -77,7 +77,7 @@ def test_no_entry_ends_a_replay(comparer: Comparer, tmp_path: Path) -> None:
     total = Total()
     for piece in pieces([str(file)], 200_000):
         assert isinstance(piece, Piece)
-        total.add(piece, counted(piece, comparer))
+        total.add(piece, count_piece(piece, comparer))
     assert total.tally.all.pods + sum(total.passed.values()) + len(total.reports) == number
     assert total.tally.all.pods > number / 10
     assert total.errors == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from analysis.conditions import ObjectStatus
 from analysis.conditions.conditions import Condition
-from cluster.status.patch import differs, patch, written
+from cluster.status.patch import differs, patch, stored_conditions
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 FINDING = ObjectStatus(
@@ -107,6 +107,6 @@ def test_the_last_good_form_is_replaced_whole(before: Any, spec: dict[str, Any])
 
 def test_conditions_are_read_from_whatever_is_stored() -> None:
     """For events: what was said before."""
-    assert written(stored()) == {"Accepted": ("True", "Understood"), "Conflicted": ("False", "NoConflict")}
-    assert written({"conditions": ["x", {"type": 7}]}) == {"7": ("None", "None")}
-    assert written({}) == {}
+    assert stored_conditions(stored()) == {"Accepted": ("True", "Understood"), "Conflicted": ("False", "NoConflict")}
+    assert stored_conditions({"conditions": ["x", {"type": 7}]}) == {"7": ("None", "None")}
+    assert stored_conditions({}) == {}

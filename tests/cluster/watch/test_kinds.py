@@ -112,7 +112,7 @@ def test_of_a_resource_slice_the_number_of_its_devices_is_kept() -> None:
     kept = BY_KIND["ResourceSlice"].trim(value, "resource.k8s.io/v1", "ResourceSlice")
     assert kept["spec"] == {"driver": "gpu.nvidia.com", "nodeName": "n", "pool": {"name": "n", "generation": 3}, "devices": 8}
     assert key_of("ResourceSlice", kept) == ("ResourceSlice", "", "n-gpu.nvidia.com-x7")
-    assert cluster_facts.read("ResourceSlice", kept) == cluster_facts.read("ResourceSlice", value)
+    assert cluster_facts.read_facts("ResourceSlice", kept) == cluster_facts.read_facts("ResourceSlice", value)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_of_the_gpu_operators_objects_one_setting_is_kept(kind: str, spec: objec
     value = {"apiVersion": "nvidia.com/v1", "metadata": metadata, "spec": spec}
     kept = BY_KIND[kind].trim(value, "nvidia.com/v1", kind)
     assert kept["spec"] == {"gfd": {"enabled": False if kind == "ClusterPolicy" else None}}
-    assert cluster_facts.read(kind, kept) == cluster_facts.read(kind, value) != ()
+    assert cluster_facts.read_facts(kind, kept) == cluster_facts.read_facts(kind, value) != ()
 
 
 def test_of_other_kinds_the_spec_is_kept() -> None:
@@ -153,6 +153,6 @@ def test_of_claims_the_requests_are_kept(kind: str, requests: object) -> None:
     metadata = {"name": "c", "namespace": "ns", "resourceVersion": "1", "annotations": {"a": "b"}}
     value = {"metadata": metadata, "spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec}
     kept = BY_KIND[kind].trim(value, "resource.k8s.io/v1", kind)
-    assert cluster_facts.read(kind, kept) == cluster_facts.read(kind, value) != ()
+    assert cluster_facts.read_facts(kind, kept) == cluster_facts.read_facts(kind, value) != ()
     assert "opaque" not in str(kept)
     assert "selectors" not in str(kept)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from console.berths.denials import words
 from console.berths.groups import groups
-from console.berths.landing import answer, of_group
+from console.berths.landing import find_landing, of_group
 from console.world.scope import EVERYTHING, NOTHING
 from console.world.view import View
 from policies.messages import phrase
@@ -26,7 +26,7 @@ SECRET: Raw = {
 def test_names_of_policies_are_for_those_who_may_list_them() -> None:
     """The whole sentence, else fact and fix without the name; only the title where the fact itself has the name."""
     found = world([node("n0", {"karpenter.sh/nodepool": "train"}, {GPU: 8}, TEAM)], [SECRET])
-    (one,) = answer(found, "web", of_group(groups(found)[0], GPU, found.seen.fleet)).violations
+    (one,) = find_landing(found, "web", of_group(groups(found)[0], GPU, found.seen.fleet)).violations
     everybody, nobody = View(world=found, scope=EVERYTHING), View(world=found, scope=NOTHING)
     assert words(one, everybody) == str(one)
     assert "ClusterGPUPolicy/secret" in str(one)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from analysis.admission_preview import judge
+from analysis.admission_preview import preview_admission
 from analysis.world.world import World
 from console.berths.groups import groups
-from console.berths.landing import LandingResult, answer, of_group
+from console.berths.landing import LandingResult, find_landing, of_group
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.scheduling.blockers import of_node
@@ -37,7 +37,7 @@ def _asked(policies: Sequence[Raw], *taints: Raw, objects: Sequence[Raw] = (), *
     }
     found = world([node("n0", known, {GPU: 8}, *taints), *objects], policies)
     group = next(one for one in groups(found) if one.key.name == "train")
-    return answer(found, "web", of_group(group, GPU, found.seen.fleet))
+    return find_landing(found, "web", of_group(group, GPU, found.seen.fleet))
 
 
 def test_a_pod_lands_by_itself_where_nothing_keeps_it_off() -> None:
@@ -88,12 +88,12 @@ def _claims_hold(found: World, named: Sequence[str]) -> int:
         for line in group.lines:
             landing = of_group(group, line.resource, found.seen.fleet)
             for namespace in named:
-                one = answer(found, namespace, landing)
+                one = find_landing(found, namespace, landing)
                 amounts = {line.resource: "1"}
                 container = {"name": "c", "image": "i", "resources": {"limits": amounts, "requests": amounts}}
                 made: Raw = {"metadata": {"name": "x", "namespace": namespace}}
                 made["spec"] = {"terminationGracePeriodSeconds": 30, "containers": [container], **one.spec}
-                judged = judge(Request(namespace=namespace, pod=made), found.snapshot.facts_for(namespace))
+                judged = preview_admission(Request(namespace=namespace, pod=made), found.snapshot.facts_for(namespace))
                 admitted = wants(apply_patch(made, judged.mutate.patch))
                 lands = not judged.violations and any(not of_node(admitted, place) for place in landing.fleet.nodes)
                 assert lands == (one.outcome in ("itself", "asks")), (group.key, namespace, one)
@@ -114,6 +114,6 @@ def test_what_an_answer_says_is_so() -> None:
 def test_an_excluded_namespace_has_no_policies() -> None:
     """Berth is not asked about pods of kube-system."""
     found = world([node("n0", {"karpenter.sh/nodepool": "train"}, {GPU: 1}, TAINT)], [TOLERATES])
-    one = answer(found, "kube-system", of_group(groups(found)[0], GPU, found.seen.fleet))
+    one = find_landing(found, "kube-system", of_group(groups(found)[0], GPU, found.seen.fleet))
     assert one.excluded
     assert one.outcome == "asks"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.judge import judge
-from analysis.admission.manifests import read
+from analysis.admission.judge import admit_manifest
+from analysis.admission.manifests import read_manifest
 from console.job.changes import changes, paths
 from console.world.scope import ALL, EVERYTHING, Scope
-from documents.yaml_writer import lines
+from documents.yaml_writer import yaml_lines
 from policies.document import Document
 from sources.inputs import Inputs
 from tests.support import snapshots
@@ -45,7 +45,7 @@ def _value(random: Random, depth: int = 0) -> Any:
 def test_each_line_has_its_place(seed: int) -> None:
     """As many places as lines, and a line with a key names the end of its place."""
     value = _value(Random(seed))
-    written, places = lines(value), list(paths(value))
+    written, places = yaml_lines(value), list(paths(value))
     assert len(written) == len(places)
     for line, place in zip(written, places, strict=True):
         key = place[-1] if place else None
@@ -60,7 +60,7 @@ def test_every_line_that_is_written_has_its_policies(file: Path) -> None:
     for document in Inputs.of_text(file.read_text(), "manifest", "research").found:
         if not isinstance(document, Document) or str(document.value.get("apiVersion")).startswith("berth.dev/"):
             continue
-        outcome = judge(read(document, at.snapshot.catalog, "research"), at.snapshot)
+        outcome = admit_manifest(read_manifest(document, at.snapshot.catalog, "research"), at.snapshot)
         found = changes(outcome)
         assert bool(found) == bool(outcome.edits)
         known = {(policy, edit.rule) for pod in outcome.pods for edit in pod.edits for policy in edit.policies}
@@ -93,7 +93,7 @@ def test_a_selector_of_a_claim_has_its_policy() -> None:
     policies = policies_of([{"kind": "ClusterGPUPolicy", "metadata": {"name": "hopper-alone"}, "spec": spec}], catalog_with())
     snapshot = snapshots.build(policies, catalog_with(), platforms=("gfd",))
     made = claim(exactly(), template=True)
-    outcome = judge(read(Document(file="f", value=made), snapshot.catalog, "research"), snapshot)
+    outcome = admit_manifest(read_manifest(Document(file="f", value=made), snapshot.catalog, "research"), snapshot)
     found = changes(outcome)
     assert [line.policies for line in found if line.mark == "+"] == [("ClusterGPUPolicy/hopper-alone",)] * 3
     assert [line for line in found if line.policies and line.mark != "+"] == []

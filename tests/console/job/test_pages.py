@@ -22,7 +22,7 @@ from analysis.why.surroundings import Surroundings, made_of
 from analysis.world.world import World
 from cli.inspect.try_ import Trial
 from cli.output import manifests
-from console.job.near import of_dump
+from console.job.near import surroundings_in_dump
 from console.screens import SCREENS
 from console.server.app import application
 from console.world.fixed import Fixed
@@ -129,7 +129,7 @@ def test_a_pod_is_explained_as_berth_why_explains_it(name: str) -> None:
     waiting = [pod.stored for pod in at.ledger.pods.values() if not pod.stored.node and not pod.stored.finished]
     assert waiting
     for pod in waiting:
-        near = of_dump(at, pod.namespace, "Pod", pod.name)
+        near = surroundings_in_dump(at, pod.namespace, "Pod", pod.name)
         found = Explainer(at.snapshot, at.seen.fleet, at.prices).of_object(f"pod/{pod.name}", near, made_of(near, at.snapshot.catalog))
         answer = asked(at, "/job", pod=f"{pod.namespace}/{pod.name}")
         assert answer.status == 200
@@ -328,7 +328,7 @@ class Live(Fixed):
         self.kinds = set(kinds)
         if name == "gone":
             raise InputError(file="pod/gone", message="is not in namespace web; kubectl get pod -n web lists them")
-        return of_dump(self.dump, namespace, type_, name)
+        return surroundings_in_dump(self.dump, namespace, type_, name)
 
 
 def test_of_a_cluster_the_pod_is_read_afresh_by_those_who_may() -> None:

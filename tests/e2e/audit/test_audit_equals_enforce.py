@@ -13,13 +13,13 @@ import pytest
 import yaml
 
 from analysis.audit.judged import AuditedDecision as Judgement
-from analysis.audit.judged import judge
-from analysis.audit.outcomes import AuditResult, outcomes
+from analysis.audit.judged import audit_pod
+from analysis.audit.outcomes import AuditResult, audit_results
 from analysis.audit.stored_pod import stored, widest
 from policies.patch.applied import APPLIED
 from policies.verdict import AuditOutcome
 from policies.workloads.controllers import CONTROLLERS
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from tests.e2e.differential.pods import generated
 from tests.e2e.judged import Judged, judged
 from tests.support.counts import count
@@ -94,8 +94,10 @@ def test_audit_says_of_stored_pods_what_enforce_does(world: World) -> None:
         if reply.ok and not by_a_name_that_is_not_registered(pod) and not of_a_claimed_controller(pod):
             manifests[pod["metadata"]["name"]] = pod
             before[pod["metadata"]["name"]] = reply.body
-    facts = load(Sources(policies=(str(world.policies),), facts=(str(world.judged.facts),), platforms=tuple(PLATFORMS.split(",")))).snapshot
-    audited = {name: judge(stored(value, WIDE), facts.facts_for(world.judged["team"])) for name, value in before.items()}
+    facts = load_sources(
+        Sources(policies=(str(world.policies),), facts=(str(world.judged.facts),), platforms=tuple(PLATFORMS.split(",")))
+    ).snapshot
+    audited = {name: audit_pod(stored(value, WIDE), facts.facts_for(world.judged["team"])) for name, value in before.items()}
     plain = {name: world.created(pod, "plain").body for name, pod in manifests.items()}
     assert [name for name, one in audited.items() if one is not None and one.missing] == []
     differences, changes = [], 0
@@ -133,7 +135,7 @@ def of(judgement: Judgement | None, policy: str) -> AuditOutcome | None:
 
 def changes_of(judgement: Judgement | None, policy: str) -> AuditResult | None:
     """What its report has of a policy that would change it."""
-    found = outcomes(judgement) if judgement is not None else ()
+    found = audit_results(judgement) if judgement is not None else ()
     return next((one for one in found if one.finding == "would-change" and one.policies == (policy,)), None)
 
 

@@ -58,7 +58,7 @@ def admitted(name: str, models: Sequence[str]) -> Raw:
         "metadata": {"name": name},
         "spec": {"spec": {"devices": {"requests": [request]}}},
     }
-    verdict = judging.judge(ClaimRequest(kind="ResourceClaimTemplate", made=made), facts)
+    verdict = judging.evaluate_claim(ClaimRequest(kind="ResourceClaimTemplate", made=made), facts)
     assert verdict.violations == ()
     assert verdict.edits
     edited: Raw = apply_patch(made, verdict.patch)

@@ -122,7 +122,7 @@ def test_what_is_stored_is_given_no_other_device(cluster: Cluster, mallory: Api,
             assert reply.status in (400, 422) or "BERTH-" in reply.message, (name, reply.message)
             outcomes[name] = "no such form" if reply.status in (400, 422) else f"denied {reply.status}"
             continue
-        for one in device_requests.written("ResourceClaim", reply.body):
+        for one in device_requests.written_requests("ResourceClaim", reply.body):
             assert {FAMILY, TYPE} <= set(device_requests.expressions(one.value)), name
         given = decided(cluster, namespace, gpus)
         assert set(given) <= set(RIGHT), (name, given)

@@ -41,7 +41,7 @@ _number = numbers()
 
 def edited(made: Raw, facts: Facts) -> Raw | None:
     """As /mutate leaves it; None if it is denied or left as it is."""
-    verdict = judging.judge(ClaimRequest(kind=made["kind"], made=made), facts)
+    verdict = judging.evaluate_claim(ClaimRequest(kind=made["kind"], made=made), facts)
     return apply_patch(copy.deepcopy(made), verdict.patch) if verdict.edits and not verdict.violations else None
 
 
@@ -62,7 +62,7 @@ def test_the_api_server_takes_what_is_written(cluster: Cluster, new_namespace: N
             reply = cluster.api.try_create(written, namespace, dry_run=True)
             assert reply.ok, (reply.message, written)
             stored, sent = (
-                tuple(device_requests.expressions(one.value) for one in device_requests.written(made["kind"], x))
+                tuple(device_requests.expressions(one.value) for one in device_requests.written_requests(made["kind"], x))
                 for x in (reply.body, written)
             )
             assert stored == sent
@@ -125,7 +125,7 @@ def test_the_scheduler_allocates_what_is_allowed(
         facts = facts_of(random, CATALOG, given)
         driver = random.choice(sorted({device["driver"] for _, device in devices.values()}))
         name = f"claim-{next(_number)}"
-        verdict = judging.judge(ClaimRequest(made=(made := claim(exactly(driver), name=name))), facts)
+        verdict = judging.evaluate_claim(ClaimRequest(made=(made := claim(exactly(driver), name=name))), facts)
         if verdict.violations or any(remark.code == "BERTH-242" for remark in verdict.remarks):
             continue
         rules = [policy["spec"]["require"] for policy in given]
@@ -184,7 +184,7 @@ def test_a_claim_is_stored_with_its_selectors(cluster: Cluster, berth: Berth, ne
     """And with the record of who wrote them; the same again is stored as it is."""
     namespace = new_namespace({SCOPE: berth.name})
     stored = cluster.api.create(claim(exactly(), template=template), namespace)
-    (way,) = device_requests.written(stored["kind"], stored)
+    (way,) = device_requests.written_requests(stored["kind"], stored)
     assert [text.split(" && ")[1] for text in device_requests.expressions(way.value)] == [
         'has(device.attributes["gpu.nvidia.com"].architecture)',
         'has(device.attributes["gpu.nvidia.com"].type)',
@@ -201,7 +201,7 @@ def test_a_claim_that_the_controller_makes_gets_them_too(cluster: Cluster, berth
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "train", "uid": "0", "controller": True, "blockOwnerDeletion": True}
     made["metadata"] = {"generateName": "train-gpu-", "ownerReferences": [owner]}
     controller = cluster.api.acting_as("system:serviceaccount:kube-system:resource-claim-controller")
-    (way,) = device_requests.written("ResourceClaim", controller.create(made, namespace, dry_run=True))
+    (way,) = device_requests.written_requests("ResourceClaim", controller.create(made, namespace, dry_run=True))
     assert len(device_requests.expressions(way.value)) == 2
 
 

@@ -165,7 +165,7 @@ def by_claim(cluster: Cluster, policies: Sequence[Raw], amount: int) -> str:
     phases: tuple[Phase, ...] = ("mutate", "validate")
     for phase in phases:
         asked = ClaimRequest(kind="ResourceClaimTemplate", made=template, phase=phase)
-        verdict = judging.judge(asked, facts_of(policies, CLASSES))
+        verdict = judging.evaluate_claim(asked, facts_of(policies, CLASSES))
         if verdict.violations:
             return DENIED
         template = apply_patch(copy.deepcopy(template), verdict.patch)

@@ -16,7 +16,7 @@ from analysis.scan.seen import see
 from catalog.prices import prices
 from cli.inspect.scan import shipped
 from documents.files import read_catalog
-from sources.scanned_cluster import read
+from sources.scanned_cluster import read_scanned
 from tests.support.generators.random_worlds import catalog
 from tests.support.recorded.parts import GPU, TOLERATION, pod
 from tests.support.recorded.scanned import OPTIONS
@@ -77,7 +77,7 @@ def scanned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def _report(cluster: Cluster, overlay: Path) -> ScanReport:
     with_overlay = read_catalog([overlay])
-    found = read(str(cluster.kubeconfig), None, None, with_overlay, lambda kind, number: None)
+    found = read_scanned(str(cluster.kubeconfig), None, None, with_overlay, lambda kind, number: None)
     snapshot = shipped(with_overlay, OPTIONS, found)
     return scan(see(found, snapshot, prices(with_overlay)), Remedies(snapshot, apply_patch))
 

@@ -56,7 +56,7 @@ def _facts() -> Facts:
 
 def _admit(facts: Facts, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
     request = Request(namespace=NAMESPACE, user="somebody", groups=(), pod=dict(pod))
-    found = admission_preview.judge(request, facts)
+    found = admission_preview.preview_admission(request, facts)
     return apply_patch(pod, found.mutate.patch), found.violations
 
 

@@ -40,7 +40,7 @@ FACTS = facts_of(REQUIRE)
 
 
 def judged(made: Raw, facts: Facts = FACTS, user: str = "mallory") -> Verdict:
-    return judging.judge(ClaimRequest(user=user, kind=made["kind"], made=made), facts)
+    return judging.evaluate_claim(ClaimRequest(user=user, kind=made["kind"], made=made), facts)
 
 
 @pytest.mark.parametrize("name", DENIED)
@@ -59,10 +59,10 @@ def test_what_is_admitted_is_confined(name: str) -> None:
     verdict = judged(made)
     assert verdict.violations == ()
     edited = apply_patch(copy.deepcopy(made), verdict.patch)
-    for one in device_requests.written(edited["kind"], edited):
+    for one in device_requests.written_requests(edited["kind"], edited):
         assert {FAMILY, TYPE} <= set(device_requests.expressions(one.value))
-    assert judging.judge(ClaimRequest(kind=made["kind"], made=edited, phase="validate"), FACTS).violations == ()
-    assert judging.judge(ClaimRequest(kind=made["kind"], made=made, phase="validate"), FACTS).violations
+    assert judging.evaluate_claim(ClaimRequest(kind=made["kind"], made=edited, phase="validate"), FACTS).violations == ()
+    assert judging.evaluate_claim(ClaimRequest(kind=made["kind"], made=made, phase="validate"), FACTS).violations
 
 
 def test_a_policy_for_pods_of_several_gpus_is_for_claims_of_as_many() -> None:

@@ -21,7 +21,7 @@ ODD = replace(ARCHITECTURE, values=('a "b"', "c\\d", "é", "]", '", "', ""), out
 @pytest.mark.parametrize("demand", [ARCHITECTURE, replace(ARCHITECTURE, outside=True), MEMORY, ODD, replace(ARCHITECTURE, values=())])
 def test_a_text_is_read_as_what_it_was_written_from(demand: Demand) -> None:
     """Whatever its values."""
-    assert cel.read(demand.text) == demand
+    assert cel.parse_demand(demand.text) == demand
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_text_is_read_as_what_it_was_written_from(demand: Demand) -> None:
 )
 def test_any_other_text_is_not_understood(text: str) -> None:
     """Not even one that means the same: an author's word that is taken for a policy's would be worth less than it is."""
-    assert cel.read(text) is None
+    assert cel.parse_demand(text) is None
 
 
 def test_what_is_implied_is_what_every_device_meets() -> None:

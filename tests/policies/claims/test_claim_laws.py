@@ -34,7 +34,7 @@ NUMBER = count(400, 20_000)
 
 def judged(made: Raw, facts: Facts, phase: str = "mutate") -> Verdict:
     request = ClaimRequest(user="alice", kind=made["kind"], made=made)
-    return judging.judge(request if phase == "mutate" else replace(request, phase="validate"), facts)
+    return judging.evaluate_claim(request if phase == "mutate" else replace(request, phase="validate"), facts)
 
 
 def patched(made: Raw, verdict: Verdict) -> Raw:
@@ -43,7 +43,7 @@ def patched(made: Raw, verdict: Verdict) -> Raw:
 
 
 def texts(made: Raw) -> list[tuple[str, ...]]:
-    return [device_requests.expressions(one.value) for one in device_requests.written(made["kind"], made)]
+    return [device_requests.expressions(one.value) for one in device_requests.written_requests(made["kind"], made)]
 
 
 def worlds(seed: int, **shape: Any) -> Iterator[tuple[Random, list[Raw], Facts, Raw]]:
@@ -96,7 +96,7 @@ def test_only_selectors_are_added_and_everything_else_survives() -> None:
 def without(made: Raw) -> Raw:
     """The object without selectors and the record."""
     found = copy.deepcopy(made)
-    for one in device_requests.written(found["kind"], found):
+    for one in device_requests.written_requests(found["kind"], found):
         assert isinstance(one.value, dict)
         one.value.pop("selectors", None)
     annotations = found["metadata"].pop("annotations", {})

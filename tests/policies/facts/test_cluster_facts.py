@@ -177,17 +177,21 @@ def test_an_item_of_a_list_does_not_say_its_kind() -> None:
     node = {"metadata": {"name": "n", "labels": {"zone": "b", "rack": "1"}}}
     taints, place = FactEntry("taints", "n", ()), FactEntry("places", "n", NodePlace(labels=(("rack", "1"), ("zone", "b"))))
     shown = FactEntry("resources", "n", ()), FactEntry("offerings", "n", Offering())
-    assert facts.read("Node", node) == (FactEntry("nodes", "n", {"zone": "b", "rack": "1"}), taints, place, *shown)
+    assert facts.read_facts("Node", node) == (FactEntry("nodes", "n", {"zone": "b", "rack": "1"}), taints, place, *shown)
     place = FactEntry("places", "n", NodePlace(labels=(("zone", "b"),)))
-    assert facts.read("Node", node, frozenset({"zone", "other"})) == (FactEntry("nodes", "n", {"zone": "b"}), taints, place, *shown)
-    assert facts.read("Pod", node) == ()
+    assert facts.read_facts("Node", node, frozenset({"zone", "other"})) == (FactEntry("nodes", "n", {"zone": "b"}), taints, place, *shown)
+    assert facts.read_facts("Pod", node) == ()
 
 
 def test_the_name_alone_says_what_is_gone() -> None:
     """The keys of an object's entries do not depend on what else is in it."""
     for one in (SOME_POOL, thing("Node", "n", labels={"a": "b"}), thing("ResourceClaim", "c", namespace="ml", spec={"devices": {}})):
         bare = {"metadata": {key: value for key, value in one["metadata"].items() if key != "labels"}}
-        assert [(e.part, e.key) for e in facts.read(one["kind"], bare)] == [(e.part, e.key) for e in facts.read(one["kind"], one)] != []
+        assert (
+            [(e.part, e.key) for e in facts.read_facts(one["kind"], bare)]
+            == [(e.part, e.key) for e in facts.read_facts(one["kind"], one)]
+            != []
+        )
 
 
 SOME_POOL = thing("NodePool", "p", spec={"template": {"spec": {"terminationGracePeriod": "1h", "nodeClassRef": {"group": "g"}}}})
@@ -196,13 +200,13 @@ SOME_POOL = thing("NodePool", "p", spec={"template": {"spec": {"terminationGrace
 def test_what_differs_is_copied_and_nothing_else() -> None:
     """One map for one changed object, and the very same facts where nothing changed; those before stay as they were."""
     before = read(SOME_POOL, thing("Node", "a", labels={"x": "1"}), thing("Node", "b"))
-    assert before.changed(facts.read("Node", thing("Node", "a", labels={"x": "1"}))) is before
-    assert before.changed((), facts.read("Node", thing("Node", "c"))) is before
-    after = before.changed(facts.read("Node", thing("Node", "a", labels={"x": "2"})), facts.read("Node", thing("Node", "b")))
+    assert before.changed(facts.read_facts("Node", thing("Node", "a", labels={"x": "1"}))) is before
+    assert before.changed((), facts.read_facts("Node", thing("Node", "c"))) is before
+    after = before.changed(facts.read_facts("Node", thing("Node", "a", labels={"x": "2"})), facts.read_facts("Node", thing("Node", "b")))
     assert after.nodes == {"a": {"x": "2"}}
     assert before.nodes == {"a": {"x": "1"}, "b": {}}
     assert after.nodepools is before.nodepools
-    assert after.changed((), facts.read("NodePool", SOME_POOL)) == ClusterFacts(
+    assert after.changed((), facts.read_facts("NodePool", SOME_POOL)) == ClusterFacts(
         nodes={"a": {"x": "2"}},
         taints={"a": ()},
         resources={"a": ()},
@@ -217,7 +221,7 @@ def test_a_list_read_at_once_and_one_by_one_is_the_same() -> None:
     for order in itertools.permutations(things):
         one_by_one = ClusterFacts()
         for one in order:
-            one_by_one = one_by_one.changed(facts.read(one["kind"], one))
+            one_by_one = one_by_one.changed(facts.read_facts(one["kind"], one))
         assert one_by_one == read(*things)
 
 
@@ -291,7 +295,7 @@ def test_nothing_in_an_object_is_an_error() -> None:
         random = Random(seed)
         for kind in KINDS:
             one = odd(random, WHOLE) if random.random() < 0.8 else anything(random)
-            for entry in facts.read(kind, one, random.choice((None, frozenset({"a", "labels"})))):
+            for entry in facts.read_facts(kind, one, random.choice((None, frozenset({"a", "labels"})))):
                 assert of_its_type(entry), (seed, entry)
                 read_of[entry.part] += 1
             ClusterFacts.from_objects([one, {"kind": kind}, 3, None])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from catalog import Catalog
 from catalog.parse import CatalogError
 from policies.facts import platform_detection
-from policies.facts.cluster_facts import ClusterFacts, NodePool, read
+from policies.facts.cluster_facts import ClusterFacts, NodePool, read_facts
 from policies.facts.platform_detection import DetectedPlatform, Detector
 from policies.policy import PolicySet
 from tests.support.cases.golden import catalog_with
@@ -282,7 +282,7 @@ def test_what_is_said_has_no_order_and_loses_nothing(nodes: list[dict[str, str]]
 @examples(300, 20_000)
 def test_the_labels_that_are_kept_are_enough(labels: dict[str, str]) -> None:
     """A node whose other labels were dropped is seen as before, by all that reads labels of nodes."""
-    entry, *_ = read("Node", {"metadata": {"name": "n", "labels": labels}}, platform_detection.node_keys(CATALOG))
+    entry, *_ = read_facts("Node", {"metadata": {"name": "n", "labels": labels}}, platform_detection.node_keys(CATALOG))
     assert DETECTOR.of_node(entry.value) == DETECTOR.of_node(labels)
     assert platform_detection.home(CATALOG, entry.value) == platform_detection.home(CATALOG, labels)
 

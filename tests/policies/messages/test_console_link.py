@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.messages.console_link import LONGEST_URL, URL, controller, see, workload
+from policies.messages.console_link import LONGEST_URL, URL, controller, link_workload, see
 
 
 def _pod(*owners: Any) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def test_what_authors_write_into_owners_gets_into_no_address(owner: Any) -> None
 
 def test_a_namespace_that_is_none_is_not_named() -> None:
     """A review may have any text there."""
-    assert workload("ml team", "Job", "train") == ""
-    assert workload(None, "Job", "train") == ""
+    assert link_workload("ml team", "Job", "train") == ""
+    assert link_workload(None, "Job", "train") == ""
 
 
 @pytest.mark.parametrize("url", ["https://berth.example.com", "http://10.0.0.1:8480", "https://x.example/tools/berth/", "http://localhost"])

@@ -13,7 +13,7 @@ from analysis.effective.effective import Effective, Look, effective
 from analysis.effective.effective_probe import PodKind
 from analysis.reviews import audience as warnings
 from analysis.reviews import workload_advice
-from analysis.reviews.review import Review, ReviewError, answer
+from analysis.reviews.review import Review, ReviewError, answer_review
 from analysis.reviews.workload_advice import Advised
 from policies.engine import evaluate
 from policies.messages import SHARED, TABLE
@@ -61,8 +61,8 @@ def codes(sentences: list[str]) -> list[str]:
 
 def of_verdict(verdict: Verdict, review: Review, phase: Phase) -> dict[str, Any]:
     """What is decided, who hears what of it, what metrics and the log count it as."""
-    response = answer(review, verdict, phase=phase)["response"]
-    record = json.loads(log_fields.of_decision(verdict, phase, log_fields.decision(verdict, phase)))
+    response = answer_review(review, verdict, phase=phase)["response"]
+    record = json.loads(log_fields.of_decision(verdict, phase, log_fields.decision_word(verdict, phase)))
     return {
         "allowed": response["allowed"],
         "patch": response.get("patch"),

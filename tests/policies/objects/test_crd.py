@@ -15,7 +15,7 @@ from documents.files import read_documents
 from policies.label_selector import LabelSelector
 from policies.objects import definition, validation
 from policies.objects.crd import NAMES, crd
-from policies.objects.crd_schema import described, plain, rules, spec_schema
+from policies.objects.crd_schema import described, rules, spec_schema, strip_backticks
 from policies.objects.field_types import Field, Items, Kind, Shape, Struct
 from policies.policy import Match, Policy, Require
 
@@ -163,7 +163,7 @@ def test_what_is_shipped_fits(value: Raw) -> None:
 
 def test_markdown_is_made_plain() -> None:
     """Code loses its backticks; a command keeps together."""
-    assert plain("`berth gpus` lists `A100` and `sku=gpu`.") == "'berth gpus' lists A100 and sku=gpu."
+    assert strip_backticks("`berth gpus` lists `A100` and `sku=gpu`.") == "'berth gpus' lists A100 and sku=gpu."
 
 
 def test_a_description_says_the_form() -> None:

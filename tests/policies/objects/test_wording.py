@@ -187,7 +187,7 @@ LONG_FORM = {"over": 7200, "capacity": ["spot"], "unknownIsLong": False}
 )  # fmt: skip
 def test_a_value_has_one_text_and_one_form(path: str, value: Any, text: str, form: Any) -> None:
     """The text is for people, the form for programs: as the object writes it, with durations as seconds."""
-    assert (wording.text(path, value), wording.form(path, value)) == (text, form)
+    assert (wording.describe_value(path, value), wording.form(path, value)) == (text, form)
 
 
 def test_a_long_list_is_cut_where_a_line_is_short() -> None:

@@ -24,7 +24,7 @@ def claimed(text: str, write: Write) -> list[Entry]:
     """The true ones of these entries of the pod below."""
     pod = copy.deepcopy(POD)
     pod["metadata"]["annotations"][APPLIED] = text
-    return standing.standing(pod, lambda name: None, write).entries
+    return standing.find_valid_entries(pod, lambda name: None, write).entries
 
 
 @given(audited())

@@ -39,7 +39,7 @@ def asking(limits: dict[str, Any] | None = None, *claims: str, annotations: dict
 def read(pod: Pod, *, final: bool = False, **claims: Claim) -> RequestedDevices:
     known = {("ResourceClaim", "ml", name): claim for name, claim in claims.items()}
     cluster = ClusterFacts(device_classes=CLASSES, claims=known)
-    return devices.read(pod, build(golden.policies_of([], CATALOG), CATALOG, cluster=cluster).facts_for("ml"), final=final)
+    return devices.read_devices(pod, build(golden.policies_of([], CATALOG), CATALOG, cluster=cluster).facts_for("ml"), final=final)
 
 
 @pytest.mark.parametrize(

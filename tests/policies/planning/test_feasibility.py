@@ -8,7 +8,7 @@ import pytest
 
 from catalog import NodeRequirement
 from policies.offers.label_matching import ABSENT, may_match
-from policies.planning.feasibility import AuthorExpression, RequiredTerm, axes_of, listed, names_other_platform, terms_of
+from policies.planning.feasibility import AuthorExpression, RequiredTerm, axes_of, list_bracketed, names_other_platform, terms_of
 from policies.pods.view import Pod
 from tests.support.cases import golden
 from tests.support.snapshots import build
@@ -72,7 +72,7 @@ def test_said_names_its_place_and_a_few_values() -> None:
     authored = AuthorExpression("k", "In", tuple("abcdefg"), "nodeSelectorTerms[0].matchExpressions[1]")
     assert str(authored) == "nodeSelectorTerms[0].matchExpressions[1] k In [a, b, c, d and 3 more]"
     assert str(AuthorExpression("k", "Exists", (), "there")) == "there k Exists"
-    assert listed(["a"]) == "[a]"
+    assert list_bracketed(["a"]) == "[a]"
 
 
 def test_a_term_has_a_label_only_where_nothing_else_can_match() -> None:

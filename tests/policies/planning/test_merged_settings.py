@@ -25,7 +25,7 @@ def read(*objects: Any, actor: Actor = PLAIN, doubtful: tuple[str, ...] = ()) ->
     snapshot = build(golden.policies_of(objects, CATALOG), CATALOG)
     policies = snapshot.facts_for("ml").policies
     certain = [c for c in policies if c.policy.name not in doubtful]
-    return merged_settings.read(policies, certain, actor.grace, actor.disruption)
+    return merged_settings.merge_settings(policies, certain, actor.grace, actor.disruption)
 
 
 def test_the_longest_default_and_the_shortest_maximum_hold() -> None:

@@ -19,7 +19,7 @@ CATALOG = golden.catalog_with()
 
 def read(*, spec: Any = None, settings: Mapping[str, str] | None = None) -> Author:
     written = {f"berth.dev/{key}": text for key, text in (settings or {}).items()}
-    return author.read(Pod({"metadata": {"annotations": written}, "spec": spec or {}}), CATALOG)
+    return author.read_author_settings(Pod({"metadata": {"annotations": written}, "spec": spec or {}}), CATALOG)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.pods.interval import ANY_NUMBER, NONE, CountInterval
-from policies.pods.view import Pod, PodError, asks
+from policies.pods.view import Pod, PodError, is_requested
 from policies.verdict import dotted
 
 
@@ -141,7 +141,7 @@ def test_claims_by_name_and_by_template() -> None:
 def test_zero_is_not_asking_and_what_cannot_be_read_asks(limits: dict[str, Any], requests: dict[str, Any], yes: bool) -> None:
     """So that an unreadable amount is judged and not passed over."""
     one = Pod({"spec": {"containers": [{"resources": {"limits": limits, "requests": requests}}]}}).containers[0]
-    assert asks(one, "g") is yes
+    assert is_requested(one, "g") is yes
 
 
 def test_paths_are_written_as_people_type_them() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 
 from policies.scheduling.amounts import HostPort
-from policies.scheduling.blockers import Blocker, of_node, read
+from policies.scheduling.blockers import Blocker, of_node, read_wants
 from policies.scheduling.nodes import Node, Occupant, nodes
 from tests.support.generators.strategies import randoms
 from tests.support.scheduling import random_places
@@ -19,7 +19,7 @@ def _of(pod: dict[str, Any], value: dict[str, Any], **more: Any) -> list[tuple[s
 
 def _found(pod: dict[str, Any], value: dict[str, Any], **more: Any) -> tuple[Blocker, ...]:
     (node,) = nodes([value], ())
-    return of_node(read({"spec": pod}), node, **more)
+    return of_node(read_wants({"spec": pod}), node, **more)
 
 
 GPU = "nvidia.com/gpu"
@@ -97,7 +97,7 @@ def test_asking_less_never_adds_a_reason(random: Any) -> None:
 
 
 def _kinds(spec: dict[str, Any], node: Node) -> set[tuple[str, str]]:
-    return {(one.kind, one.key) for one in of_node(read({"spec": spec}), node)}
+    return {(one.kind, one.key) for one in of_node(read_wants({"spec": spec}), node)}
 
 
 def test_names_ports_and_what_is_not_free() -> None:
@@ -106,4 +106,8 @@ def test_names_ports_and_what_is_not_free() -> None:
     fields = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["m"]}]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": fields}}
     pod = {"containers": [{"resources": {"limits": {GPU: 1}}, "ports": [{"hostPort": 80}]}], "affinity": affinity}
-    assert [(one.kind, one.passing) for one in of_node(read({"spec": pod}), node)] == [("name", False), ("ports", True), ("capacity", True)]
+    assert [(one.kind, one.passing) for one in of_node(read_wants({"spec": pod}), node)] == [
+        ("name", False),
+        ("ports", True),
+        ("capacity", True),
+    ]

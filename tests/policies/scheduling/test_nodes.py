@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from policies.scheduling.nodes import Occupant, grouped, nodes, occupant
+from policies.scheduling.nodes import Occupant, group_nodes, nodes, occupant
 from tests.support.scheduling import random_places
 
 
@@ -58,7 +58,7 @@ def test_a_node_that_starts_is_not_settled() -> None:
 def test_nodes_that_are_alike_are_one_group() -> None:
     """Whatever their names, and what is taken of them."""
     objects = [_node("b"), _node("a"), _node("c", taints=[{"key": "t", "effect": "NoSchedule"}])]
-    found = grouped(nodes(objects, [Occupant("a", {"cpu": 1})]))
+    found = group_nodes(nodes(objects, [Occupant("a", {"cpu": 1})]))
     assert [[node.name for node in group.nodes] for group in found] == [["a", "b"], ["c"]]
     assert [taint.key for taint in found[1].taints] == ["t"]
     assert found[0].labels == {}
@@ -67,7 +67,7 @@ def test_nodes_that_are_alike_are_one_group() -> None:
 
 def test_labels_that_name_machines_make_no_groups() -> None:
     """Those of which each of many nodes has another value."""
-    found = grouped(nodes([_node(f"n{i}", labels={"example.com/serial": str(i)}) for i in range(9)], None))
+    found = group_nodes(nodes([_node(f"n{i}", labels={"example.com/serial": str(i)}) for i in range(9)], None))
     assert len(found) == 1
     assert "example.com/serial" in found[0].own
 
@@ -76,7 +76,7 @@ def test_every_node_is_in_one_group() -> None:
     """And agrees with it."""
     random = Random(7)
     every = list(nodes([random_places.node(random, f"n{i}") for i in range(60)], None))
-    found = grouped(every)
+    found = group_nodes(every)
     assert sorted(node.name for group in found for node in group.nodes) == sorted(node.name for node in every)
     for group in found:
         for node in group.nodes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from policies.scheduling.blockers import Blocker, read
+from policies.scheduling.blockers import Blocker, read_wants
 from policies.scheduling.pool_blockers import machines, most_devices, of_pool
 from policies.scheduling.pools import Pool
 from tests.support.scheduling.node_pools import CATEGORY, of_families, pool
@@ -15,7 +15,7 @@ TAINT = {"key": GPU, "effect": "NoSchedule"}
 
 
 def _found(place: Pool, count: int = 1, name: str = GPU, **spec: Any) -> list[Blocker]:
-    return list(of_pool(read({"spec": {"containers": [{"resources": {"limits": {name: count}}}], **spec}}), place))
+    return list(of_pool(read_wants({"spec": {"containers": [{"resources": {"limits": {name: count}}}], **spec}}), place))
 
 
 def _kinds(found: list[Blocker]) -> list[tuple[str, str]]:
@@ -125,13 +125,13 @@ def test_what_cannot_be_read_is_left_out() -> None:
     assert _found(place, affinity=_terms([{"key": "team", "operator": "Near"}])) == []
     assert _kinds(_found(place, affinity=_terms([]))) == [("label", "")]
     broken = {"containers": [{"resources": {"limits": {GPU: "x"}}}]}
-    assert of_pool(read({"spec": broken}), place) == ()
+    assert of_pool(read_wants({"spec": broken}), place) == ()
 
 
 def test_machines_of_one_pool() -> None:
     """By name, and the most devices that any has; of an unknown cloud nothing is known."""
     place = pool(requirements=[of_families("p4d", "g5")])
-    asks = read({"spec": {"containers": [{"resources": {"limits": {GPU: 8}}}]}})
+    asks = read_wants({"spec": {"containers": [{"resources": {"limits": {GPU: 8}}}]}})
     assert set(machines(asks, place)) == {"p4d.24xlarge", "g5.48xlarge"}
     assert most_devices(place)[GPU] == 8
     unknown = pool(group="example.com")

@@ -46,7 +46,7 @@ def test_denies(value: object, message: str) -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(5400, "1h30m"), (90, "1m30s"), (7200, "2h"), (0, "0s"), (86400, "24h")])
 def test_text(seconds: int, text: str) -> None:
     """Seconds are shown in the shortest form that people write."""
-    assert duration.text(seconds) == text
+    assert duration.format_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_text(seconds: int, text: str) -> None:
 )
 def test_what_go_reads(text: str, seconds: Fraction | int) -> None:
     """Every spelling that time.ParseDuration takes, to the nanosecond; its sum is a uint64 that wraps."""
-    assert duration.read(text) == seconds
+    assert duration.parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ def test_what_go_reads(text: str, seconds: Fraction | int) -> None:
 )
 def test_what_go_denies(value: object) -> None:
     """No duration, or one that an int64 of nanoseconds does not hold."""
-    assert duration.read(value) is None
+    assert duration.parse_duration(value) is None
 
 
 def test_what_is_too_long_to_be_read_is_the_longest() -> None:
     """Somebody may read it, and we don't."""
-    assert duration.read("1s" * 501) == duration.LONGEST
-    assert duration.read("1s" * 500) == 500
+    assert duration.parse_duration("1s" * 501) == duration.LONGEST
+    assert duration.parse_duration("1s" * 500) == 500
 
 
 @given(st.integers(0, 10**8))
 def test_what_is_written_is_read_back(seconds: int) -> None:
     """By the grammar that Karpenter reads it with."""
-    assert duration.read(duration.text(seconds)) == seconds
+    assert duration.parse_duration(duration.format_duration(seconds)) == seconds

@@ -8,7 +8,7 @@ import pytest
 
 from policies.document import path_text
 from policies.policy import PolicySet
-from policies.workloads.held import held
+from policies.workloads.held import find_held
 from tests.support.cases import golden
 from tests.support.snapshots import build
 
@@ -16,7 +16,9 @@ SNAPSHOT = build(PolicySet(policies=(), templates=()), golden.catalog_with())
 
 
 def found(spec: Any, **fields: Any) -> list[str]:
-    return [f"{one.name}{' in a text' if one.in_text else ''} at {path_text(one.path)}" for one in held({"spec": spec, **fields}, SNAPSHOT)]
+    return [
+        f"{one.name}{' in a text' if one.in_text else ''} at {path_text(one.path)}" for one in find_held({"spec": spec, **fields}, SNAPSHOT)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_a_status_says_what_others_do() -> None:
 
 def test_names_in_no_list_are_told_apart() -> None:
     """They are known by their look alone."""
-    both = held({"limits": {"nvidia.com/gpu": 1, "aliyun.com/gpu-mem": 8}}, SNAPSHOT)
+    both = find_held({"limits": {"nvidia.com/gpu": 1, "aliyun.com/gpu-mem": 8}}, SNAPSHOT)
     assert [(one.name, one.known) for one in both] == [("nvidia.com/gpu", True), ("aliyun.com/gpu-mem", False)]
 
 
@@ -82,5 +84,5 @@ def test_any_depth_and_any_number() -> None:
     deep: Any = {"limits": {"nvidia.com/gpu": 1}}
     for _ in range(3000):
         deep = {"x": [deep]}
-    assert len(held({"spec": deep}, SNAPSHOT)) == 1
-    assert len(held({"spec": [{"limits": {"nvidia.com/gpu": 1}}] * 1000}, SNAPSHOT)) == 64
+    assert len(find_held({"spec": deep}, SNAPSHOT)) == 1
+    assert len(find_held({"spec": [{"limits": {"nvidia.com/gpu": 1}}] * 1000}, SNAPSHOT)) == 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.verdict import Edit, Path
-from policies.workloads.parts import PodPart, at, in_pod, moved, own, placed, template, unshown, written
+from policies.workloads.parts import PodPart, at, in_pod, moved, own, placed, template, unshown, write_parts
 
 PARTS = (
     PodPart(("spec", "tolerations"), ("spec", "tolerations"), ("spec", "items", 0, "tolerations")),
@@ -55,12 +55,12 @@ def test_what_became_of_the_pod_is_written_where_it_belongs() -> None:
     }
     container = {**before["spec"]["containers"][0], "resources": {"limits": {"x": 1}, "requests": {"x": 1}}}
     after = {"spec": {"tolerations": [*before["spec"]["tolerations"], {"key": "b"}], "containers": [container]}}
-    shown = written(value, before, after, PARTS)
+    shown = write_parts(value, before, after, PARTS)
     assert shown["spec"]["tolerations"] == [{"key": "a"}]
     assert shown["spec"]["items"] == [
         {"box": {"image": "i"}, "amounts": {"limits": {"x": 1}, "requests": {"x": 1}}, "tolerations": [{"key": "a"}, {"key": "b"}]}
     ]
-    assert written(value, before, before, PARTS) is value
+    assert write_parts(value, before, before, PARTS) is value
 
 
 def test_parts_of_an_object_inside_of_another() -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from analysis.admission_preview import judge
+from analysis.admission_preview import preview_admission
 from policies.document import Document, InputError
 from policies.patch.json_tree import set_at
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.workloads import pod_schema
 from policies.workloads.controllers import bare_pod
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 
 ROOT = Path(__file__).parents[3]
 WRONG: tuple[Any, ...] = (None, 1, True, 1.5, "x", [], {}, [1], {"a": 1}, [None])
@@ -25,7 +25,7 @@ WRONG: tuple[Any, ...] = (None, 1, True, 1.5, "x", [], {}, [1], {"a": 1}, [None]
 
 @pytest.fixture(scope="module")
 def snapshot() -> Snapshot:
-    return load(Sources(policies=(str(ROOT / "policies" / "library"),), platforms=("karpenter-aws",))).snapshot
+    return load_sources(Sources(policies=(str(ROOT / "policies" / "library"),), platforms=("karpenter-aws",))).snapshot
 
 
 def _recorded(name: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _reported_path(value: Any, snapshot: Snapshot) -> tuple[Any, ...] | None:
         pod_schema.check(Document(file="f", value=value), value, (), snapshot.catalog)
     except InputError as error:
         return error.path
-    judge(Request(namespace="default", pod=bare_pod(value, "default")), snapshot.facts_for("default"))
+    preview_admission(Request(namespace="default", pod=bare_pod(value, "default")), snapshot.facts_for("default"))
     return None
 
 

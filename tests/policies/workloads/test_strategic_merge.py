@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.workloads.strategic_merge import merged
+from policies.workloads.strategic_merge import merge_strategic
 
 UNDER: dict[str, Any] = {
     "nodeSelector": {"a": "1", "b": "2"},
@@ -29,12 +29,12 @@ UNDER: dict[str, Any] = {
 )
 def test_maps_merge_and_lists_are_replaced(over: dict[str, Any], field: str, wanted: Any) -> None:
     """All lists but those that have a key to merge by; null removes."""
-    assert merged(UNDER, over).get(field) == wanted
+    assert merge_strategic(UNDER, over).get(field) == wanted
 
 
 def test_containers_merge_by_name() -> None:
     """Their resources name by name, in their places; what was given stays as it was."""
-    found = merged(UNDER, {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 2}}}]})
+    found = merge_strategic(UNDER, {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 2}}}]})
     assert found["containers"][0] == {"name": "main", "image": "i", "resources": {"limits": {"cpu": 1, "nvidia.com/gpu": 2}}}
     assert found["containers"][1] is UNDER["containers"][1]
     assert UNDER["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 1
@@ -44,4 +44,4 @@ def test_containers_merge_by_name() -> None:
 def test_a_list_without_names_is_no_patch(containers: Any) -> None:
     """Kubernetes denies it too."""
     with pytest.raises(ValueError, match="containers must be a list of maps, each with its name"):
-        merged(UNDER, {"containers": containers})
+        merge_strategic(UNDER, {"containers": containers})

@@ -17,7 +17,7 @@ from policies.modes.advertised import Advertised
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Verdict
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from telemetry.device_modes import DeviceModes
 from telemetry.metrics import ANSWERS, Metrics
 from telemetry.watch_metrics import WatchCollector, Watching, Writes
@@ -34,7 +34,7 @@ OUTCOMES = "berth_policy_outcomes_total"
 @cache
 def library(max_mode: str = "Enforce") -> Snapshot:
     """The shipped policies."""
-    return load(Sources(policies=(str(ROOT / "policies" / "library"),), platforms=("karpenter-aws",), max_mode=max_mode)).snapshot
+    return load_sources(Sources(policies=(str(ROOT / "policies" / "library"),), platforms=("karpenter-aws",), max_mode=max_mode)).snapshot
 
 
 def new(snapshot: Snapshot | None = None) -> Metrics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.engine import evaluate
-from policies.planning.devices import asked
+from policies.planning.devices import requested_names
 from policies.pods.permissions import annotated_fraction
 from policies.pods.view import MIRROR, Pod
 from policies.policy import PolicySet
@@ -61,7 +61,7 @@ def _is_told(raw: Raw, snapshot: Snapshot) -> bool:
     """Whether a condition can tell that it is judged: a name that looks like an accelerator's and is in no list is in no condition."""
     pod = Pod(raw)
     names = {name for container in pod.containers for name in container.resource_names}
-    by_name = any(snapshot.catalog.resource(one.resource.name) for one in asked(pod, snapshot))
+    by_name = any(snapshot.catalog.resource(one.resource.name) for one in requested_names(pod, snapshot))
     return by_name or bool(pod.claims) or annotated_fraction(pod) or not names.isdisjoint(snapshot.catalog.misspellings)
 
 

@@ -71,7 +71,7 @@ class Case:
 
     def request(self) -> Request:
         """The request; raises ReviewError where the recorded review is none that can be judged."""
-        asked = decisions.asked(self.read, _WORLDS)
+        asked = decisions.read_request(self.read, _WORLDS)
         if not isinstance(asked.subject, Request):
             raise ReviewError(400, asked.bad)
         return asked.subject
@@ -81,7 +81,7 @@ def load(path: Path) -> Case:
     """The case in a file. An unknown or missing key is an error: a misspelt one would test something else."""
     (document,), errors = read_documents([str(path)])
     assert not errors, errors
-    found = policy_case.read(document, policy_case.DEFAULTS)
+    found = policy_case.read_case(document, policy_case.DEFAULTS)
     assert isinstance(found, policy_case.Case), found
     return Case(path=path, read=found)
 
@@ -132,14 +132,14 @@ class DecidedCase(NamedTuple):
 @cache
 def decide(case: Case) -> DecidedCase:
     """Decide a case, once a process."""
-    asked = decisions.asked(case.read, _WORLDS)
+    asked = decisions.read_request(case.read, _WORLDS)
     decision, request, given = asked.decide(), asked.subject, case.given
     if isinstance(request, Request):
         return DecidedCase(case, decision, evaluate(request, case.facts(request.namespace)), request)
     if request is None:
         return DecidedCase(case, decision, Verdict(judged=False))
     review = claim_review.from_document(review_of(given["claim"], namespace=given["namespace"], user=given["user"]))
-    return DecidedCase(case, decision, judging.judge(review.request(given["phase"]), case.facts(given["namespace"])))
+    return DecidedCase(case, decision, judging.evaluate_claim(review.request(given["phase"]), case.facts(given["namespace"])))
 
 
 def rewrite(case: Case, outcome: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.rules import RULES
 from policies.verdict import Remark, Verdict, Violation
-from telemetry.policy_metrics import NO_POLICY, outcomes
+from telemetry.policy_metrics import NO_POLICY, outcome_words
 from tests.support.cases.golden import Case, DecidedCase
 from tests.support.cases.reviews import job_review, ray_review
 
@@ -140,7 +140,7 @@ def labels_of_metrics_are_names_of_ours(case: Case, _: Request, verdict: Verdict
     """Policies of the snapshot in their own mode, or none; rules that exist."""
     live = {(compiled.policy.id, compiled.mode) for compiled in case.world.snapshot.policies} | {(NO_POLICY, "Enforce")}
     rules = {rule.name for rule in RULES}
-    return (each for each in outcomes(verdict) if (each.policy, each.mode) not in live or each.rule not in rules)
+    return (each for each in outcome_words(verdict) if (each.policy, each.mode) not in live or each.rule not in rules)
 
 
 def only_defaults_of_policies_are_kept_from_authors(_: Case, request: Request, verdict: Verdict) -> Iterator[Remark]:

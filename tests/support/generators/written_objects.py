@@ -26,7 +26,7 @@ from policies.policy import (
     Require,
     TolerationPattern,
 )
-from policies.values.duration import text as span
+from policies.values.duration import format_duration as span
 
 Raw = dict[str, Any]
 

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
-from policies.scheduling.amounts import amount
+from policies.scheduling.amounts import to_units
 from policies.scheduling.fleet import Fleet, best
 
 Raw = dict[str, Any]
@@ -49,7 +49,7 @@ def _amounts(spec: Raw, fleet: Fleet) -> Iterator[Change]:
     for i, container in enumerate(_containers(spec)):
         resources = container.get("resources", {})
         for name in {**resources.get("limits", {}), **resources.get("requests", {})}:
-            most = amount(name, resources.get("limits", {}).get(name, 0)) or 0
+            most = to_units(name, resources.get("limits", {}).get(name, 0)) or 0
             for value in range(1, most) if "/" in name else (0,):
                 yield partial(_lower, i, name, str(value))
     if "requests" in spec.get("resources", {}):

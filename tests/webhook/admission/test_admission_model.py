@@ -136,9 +136,9 @@ def violations(made: Cluster, asked: AdmissionRequest, outcome: Outcome) -> tupl
     stored = replace(asked, object=outcome.stored)
     document = json.loads(review_of(stored, "law"))
     if asked.resource == CLAIMS:
-        return judging.judge(claim_review.from_document(document).request("validate"), snapshot.facts_for(NAMESPACE)).violations
+        return judging.evaluate_claim(claim_review.from_document(document).request("validate"), snapshot.facts_for(NAMESPACE)).violations
     if asked.resource == JOBSETS:
-        return workload_review.judged(workload_review.from_document(document), snapshot).violations
+        return workload_review.evaluate_workload(workload_review.from_document(document), snapshot).violations
     return evaluate(review.from_document(document).request("validate"), snapshot.facts_for(NAMESPACE)).violations
 
 

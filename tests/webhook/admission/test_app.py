@@ -14,7 +14,7 @@ from server.answer_queue import TOO_MANY
 from server.http import Call, Denial
 from server.limits import Limits
 from server.request_reader import NO_ROOM
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from telemetry.metrics import Metrics
 from tests.support.calls.in_process import JSON, Received, answered, ask, ask_asgi
 from webhook.admission.app import LARGEST_REVIEW, App, Replica, starlette_of
@@ -28,7 +28,7 @@ MISMATCH = (REVIEWS / "pods-create-mismatch.json").read_bytes()
 @pytest.fixture(scope="module")
 def snapshot() -> Snapshot:
     """The shipped default policy, as serve loads it without --policies."""
-    return load(Sources(platforms=("karpenter-aws",))).snapshot
+    return load_sources(Sources(platforms=("karpenter-aws",))).snapshot
 
 
 def serving(snapshot: Snapshot | None) -> Replica:
@@ -248,7 +248,7 @@ def test_a_failure_over_what_is_no_review_is_500(snapshot: Snapshot, monkeypatch
     def broken(*_: object) -> None:
         raise LookupError
 
-    monkeypatch.setattr("analysis.reviews.review.load", broken)
+    monkeypatch.setattr("webhook.admission.handlers.decode_body", broken)
     assert post(snapshot, b"{}").status == 500
 
 

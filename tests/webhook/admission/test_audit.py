@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import given
 
-from analysis.reviews.review import answer
+from analysis.reviews.review import answer_review
 from policies.engine import evaluate
 from tests.support.cases.reviews import review_of
 from tests.support.generators.random_worlds import World, with_policies
@@ -20,7 +20,7 @@ from tests.support.generators.strategies import Case, audited, examples
 def response(case: Case, world: World) -> dict[str, Any]:
     """What /mutate would send for the case's pod under these policies."""
     request = replace(case.request, phase="mutate", dry_run=False)
-    sent: dict[str, Any] = answer(review_of(request), evaluate(request, world.snapshot.facts_for(request.namespace)))["response"]
+    sent: dict[str, Any] = answer_review(review_of(request), evaluate(request, world.snapshot.facts_for(request.namespace)))["response"]
     return sent
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from analysis.reviews.review import WARNING_LENGTH, WARNINGS_TOTAL
 from policies.state.snapshot import Snapshot
-from sources.sources import Sources, SourcesError, load
+from sources.sources import Sources, SourcesError, load_sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
@@ -33,7 +33,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def snapshot(url: str = URL) -> Snapshot:
     sources = Sources(policies=(str(ROOT / "policies" / "library"),), platforms=("karpenter-aws",), console_url=url)
-    return load(sources).snapshot
+    return load_sources(sources).snapshot
 
 
 def owned(review: dict[str, Any], name: str, pod: str = "p", kind: str = "Job") -> bytes:
@@ -44,7 +44,7 @@ def owned(review: dict[str, Any], name: str, pod: str = "p", kind: str = "Job") 
 
 
 def answered(body: bytes, at: Snapshot, phase: Any = "mutate", decisions: Decisions | None = None) -> dict[str, Any]:
-    _, text = handlers.judged(phase, body, at, METRICS, decisions)
+    _, text = handlers.handle_review(phase, body, at, METRICS, decisions)
     response: dict[str, Any] = json.loads(text)["response"]
     return response
 

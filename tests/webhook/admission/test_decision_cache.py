@@ -25,7 +25,7 @@ from policies.pods.projection import extract
 from policies.request import Phase, Request
 from policies.state.snapshot import Snapshot
 from policies.verdict import MODES
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.support.counts import count
@@ -41,7 +41,7 @@ PHASES: tuple[Phase, ...] = ("mutate", "validate")
 
 @pytest.fixture
 def snapshot() -> Snapshot:
-    return load(Sources(policies=(str(ROOT / "policies" / "library"),), platforms=("karpenter-aws",))).snapshot
+    return load_sources(Sources(policies=(str(ROOT / "policies" / "library"),), platforms=("karpenter-aws",))).snapshot
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def body(request: Request, uid: str = "u-1") -> bytes:
 def answered(phase: Phase, sent: bytes, snapshot: Snapshot, decisions: Decisions | None = None) -> tuple[str, bytes] | str:
     """With ``decisions`` None nothing is kept."""
     try:
-        return handlers.judged(phase, sent, snapshot, METRICS, decisions=decisions)
+        return handlers.handle_review(phase, sent, snapshot, METRICS, decisions=decisions)
     except ReviewError as error:
         return error.sentence
 
@@ -117,12 +117,12 @@ def test_what_is_kept_is_what_would_be_decided_anew() -> None:
 def test_a_twin_is_not_evaluated_again(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, lines: list[dict[str, Any]]) -> None:
     """Its answer has its own uid, and its log line its own name."""
     decisions = none_decided()
-    first = handlers.judged("mutate", BODY, snapshot, METRICS, decisions=decisions)
+    first = handlers.handle_review("mutate", BODY, snapshot, METRICS, decisions=decisions)
     monkeypatch.setattr(handlers, "evaluate", None)
     document = json.loads(BODY)
     document["request"]["uid"] = 'other "uid'
     document["request"]["object"]["metadata"]["generateName"] = "other-"
-    word, answer = handlers.judged("mutate", json.dumps(document).encode(), snapshot, METRICS, decisions=decisions)
+    word, answer = handlers.handle_review("mutate", json.dumps(document).encode(), snapshot, METRICS, decisions=decisions)
     expected = json.loads(first[1])
     expected["response"]["uid"] = 'other "uid'
     assert (word, json.loads(answer)) == (first[0], expected)
@@ -133,8 +133,8 @@ def test_a_twin_is_not_evaluated_again(snapshot: Snapshot, monkeypatch: pytest.M
 def test_another_snapshot_knows_nothing_of_it(snapshot: Snapshot) -> None:
     """What was decided under policies that are gone acts no more."""
     decisions = none_decided()
-    handlers.judged("mutate", BODY, snapshot, METRICS, decisions=decisions)
-    assert handlers.judged("mutate", BODY, snapshot.with_policies(()), METRICS, decisions=decisions)[0] == "unmatched"
+    handlers.handle_review("mutate", BODY, snapshot, METRICS, decisions=decisions)
+    assert handlers.handle_review("mutate", BODY, snapshot.with_policies(()), METRICS, decisions=decisions)[0] == "unmatched"
 
 
 def test_updates_are_not_kept(snapshot: Snapshot) -> None:
@@ -153,7 +153,7 @@ def test_what_is_nested_deeper_than_it_can_be_written_is_denied(snapshot: Snapsh
     document["request"]["object"]["spec"]["unknown"] = deep
     assert answered("mutate", json.dumps(document).encode(), snapshot) == answered("mutate", BODY, snapshot)
     document["request"]["object"]["spec"]["nodeSelector"] = {"a": deep}
-    word, answer = handlers.judged("mutate", json.dumps(document).encode(), snapshot, METRICS)
+    word, answer = handlers.handle_review("mutate", json.dumps(document).encode(), snapshot, METRICS)
     assert (word, b"BERTH-005" in answer, b"nested deeper than 254 levels" in answer) == ("denied", True, True)
 
 
@@ -163,11 +163,11 @@ def test_what_would_take_too_long_is_denied_unread(phase: Phase, snapshot: Snaps
     document = json.loads(BODY)
     document["request"]["object"]["spec"]["nodeSelector"] = {f"example.com/{i:05}": "x" for i in range(6000)}
     sent = json.dumps(document).encode()
-    word, answer = handlers.judged(phase, sent, snapshot, METRICS)
+    word, answer = handlers.handle_review(phase, sent, snapshot, METRICS)
     status = json.loads(answer)["response"]["status"]
     assert (word, status["code"], status["message"][:9]) == ("denied", 413, "BERTH-004")
     audited = snapshot.with_policies(replace(c, mode="Audit") for c in snapshot.policies)
-    word, answer = handlers.judged(phase, sent, audited, METRICS)
+    word, answer = handlers.handle_review(phase, sent, audited, METRICS)
     response = json.loads(answer)["response"]
     assert (word, response["allowed"], response["warnings"][0][:9]) == ("unmatched", True, "BERTH-004")
     assert [(line["event"], line["denied"]) for line in lines] == [("too_large", True), ("too_large", False)]
@@ -184,7 +184,7 @@ def test_a_pod_that_asks_for_nothing_is_admitted_at_any_size(phase: Phase, names
     allowed = []
     for more in ({}, {"nvidia.com/mig-1g.5gb": "1"}, {"acme.example/GPU": "8"}):
         container["resources"] = {"limits": amounts | more, "requests": amounts | more}
-        word, answer = handlers.judged(phase, json.dumps(document, separators=(",", ":")).encode(), snapshot, METRICS)
+        word, answer = handlers.handle_review(phase, json.dumps(document, separators=(",", ":")).encode(), snapshot, METRICS)
         allowed.append((word, json.loads(answer)["response"]["allowed"]))
     assert allowed == [("unmatched", True), ("denied", False), ("denied", False)]
 
@@ -200,14 +200,14 @@ def test_what_policies_add_counts_at_once(written: str, snapshot: Snapshot) -> N
             pod["spec"]["tolerations"] = [{"key": f"k{i}", "operator": "Exists"} for i in range(number)]
         else:
             pod["spec"]["tolerations"] = [{"key": "k" * 1000, "operator": "Exists"} for _ in range(number)]
-        response = json.loads(handlers.judged("mutate", json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
+        response = json.loads(handlers.handle_review("mutate", json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
         answers.add(response["allowed"])
         if not response["allowed"]:
             assert response["status"]["code"] == 413
             continue
         document["request"]["object"] = jsonpatch.apply_patch(pod, json.loads(base64.b64decode(response["patch"])))
         for phase in PHASES:
-            again = json.loads(handlers.judged(phase, json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
+            again = json.loads(handlers.handle_review(phase, json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
             assert again["allowed"], (number, phase, again)
     assert answers == {True, False}
 
@@ -216,7 +216,7 @@ def test_an_old_pod_that_would_take_too_long_is_denied_unread(snapshot: Snapshot
     """An update's review holds two."""
     document = json.loads(BODY)
     document["request"] |= {"operation": "UPDATE", "oldObject": {"spec": {"tolerations": [{"key": f"k{i}"} for i in range(20_000)]}}}
-    assert handlers.judged("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "denied"
+    assert handlers.handle_review("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "denied"
 
 
 def test_nothing_is_kept_for_a_namespace_that_can_not_be(snapshot: Snapshot) -> None:
@@ -231,10 +231,10 @@ def test_what_is_kept_takes_as_many_bytes_as_are_counted(snapshot: Snapshot, mon
     pods = [{**request.pod, "spec": {**request.pod["spec"], "nodeSelector": {"zone": str(number)}}} for number in range(200)]
     sent = [body(replace(request, pod=pod)) for pod in pods]
     decisions = none_decided()
-    handlers.judged("mutate", BODY, snapshot, METRICS, decisions=decisions)
+    handlers.handle_review("mutate", BODY, snapshot, METRICS, decisions=decisions)
     tracemalloc.start()
     for one in sent:
-        handlers.judged("mutate", one, snapshot, METRICS, decisions=decisions)
+        handlers.handle_review("mutate", one, snapshot, METRICS, decisions=decisions)
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert len(decisions) == 201

@@ -56,7 +56,7 @@ def answered(phase: Phase, sent: bytes, snapshot: Snapshot, lines: list[Line], d
     """Decision, answer and log line. With ``decisions`` None nothing is kept."""
     lines.clear()
     try:
-        answer = handlers.judged(phase, sent, snapshot, METRICS, decisions=decisions)
+        answer = handlers.handle_review(phase, sent, snapshot, METRICS, decisions=decisions)
     except ReviewError as error:
         return error.sentence
     return *answer, [{name: value for name, value in line.items() if name != "time"} for line in lines]
@@ -68,7 +68,7 @@ def in_use(changing: Changing, snapshot: Snapshot, namespace: str) -> bool:
     if there or not snapshot.by_labels:
         return True
     with pytest.raises(NotYet):
-        handlers.judged("mutate", body(Request(namespace=namespace, user="anna", pod={}), namespace), snapshot, METRICS, waits=True)
+        handlers.handle_review("mutate", body(Request(namespace=namespace, user="anna", pod={}), namespace), snapshot, METRICS, waits=True)
     return False
 
 

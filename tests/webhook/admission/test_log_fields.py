@@ -14,7 +14,7 @@ from analysis.reviews.verdict_records import would_records
 from policies.verdict import AuditOutcome, Edit, Verdict
 from tests.support import worded
 from webhook.admission import log_fields
-from webhook.admission.log_fields import decision, of_decision
+from webhook.admission.log_fields import decision_word, of_decision
 
 REVIEW = parse((Path(__file__).parent.parent.parent / "reviews" / "pods-create-train-llama.json").read_bytes())
 EDIT = Edit(op="add", path=("spec", "tolerations", "-"), value={"key": "k"}, rule="tolerations", policies=("ClusterGPUPolicy/a",))
@@ -39,7 +39,7 @@ def would(**fields: Any) -> AuditOutcome:
 )
 def test_a_decision_is_one_word(verdict: Verdict, phase: Any, word: str) -> None:
     """The same in the log and in the metrics."""
-    assert decision(verdict, phase) == word
+    assert decision_word(verdict, phase) == word
 
 
 def test_a_line_tells_whose_pod_and_who_decided() -> None:

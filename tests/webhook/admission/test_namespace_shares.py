@@ -11,7 +11,7 @@ import pytest
 
 from policies.state.snapshot import Snapshot
 from server.limits import Limits
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from telemetry.metrics import Metrics
 from tests.support.calls.in_process import JSON, Received, ask, port, read_answer, run
 from tests.testcluster.calls import PATIENCE
@@ -106,7 +106,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
     """One policy, in Enforce, of the namespace ``dear``."""
     file = tmp_path / "own.yaml"
     file.write_text(POLICY)
-    return load(Sources(policies=(str(file),), platforms=("karpenter-aws",))).snapshot
+    return load_sources(Sources(policies=(str(file),), platforms=("karpenter-aws",))).snapshot
 
 
 def test_over_a_real_connection(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

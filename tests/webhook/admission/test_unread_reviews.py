@@ -14,7 +14,7 @@ import pytest
 from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS
 from policies.state.snapshot import Snapshot
 from server.limits import UID_BYTES
-from sources.sources import Sources, load
+from sources.sources import Sources, load_sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
@@ -43,7 +43,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """One policy of the cluster in Audit, and one of the namespace ``strict`` in Enforce."""
     file = tmp_path_factory.mktemp("policies") / "all.yaml"
     file.write_text("---".join((policy("all", "Audit"), policy("own", "Enforce", "strict"))))
-    return load(Sources(policies=(str(file),), platforms=("karpenter-aws",))).snapshot
+    return load_sources(Sources(policies=(str(file),), platforms=("karpenter-aws",))).snapshot
 
 
 @pytest.fixture(autouse=True)
@@ -86,8 +86,8 @@ def test_what_nobody_reads_hides_nothing(phase: Any, part: bytes, snapshot: Snap
     """Whatever is in it, the pod is judged as it is without: these are what Go writes and orjson denies."""
     with pytest.raises(ValueError):
         orjson.loads(with_part(part))
-    expected = handlers.judged(phase, BODY, snapshot, METRICS)
-    assert handlers.judged(phase, with_part(part), snapshot, METRICS) == expected
+    expected = handlers.handle_review(phase, BODY, snapshot, METRICS)
+    assert handlers.handle_review(phase, with_part(part), snapshot, METRICS) == expected
 
 
 UNREADABLE: dict[str, Callable[[], bytes]] = {
@@ -105,7 +105,7 @@ UNREADABLE: dict[str, Callable[[], bytes]] = {
 def test_what_can_not_be_read_is_denied_in_an_answer(phase: Any, body: bytes, snapshot: Snapshot, lines: list[dict[str, Any]]) -> None:
     """Where something is enforced; elsewhere it is allowed with a warning. An error status would let it pass at Ignore."""
     for namespace, word in (("strict", "denied"), ("default", "unmatched")):
-        decision, answer = handlers.judged(phase, sent(namespace, body=body), snapshot, METRICS)
+        decision, answer = handlers.handle_review(phase, sent(namespace, body=body), snapshot, METRICS)
         response = json.loads(answer)["response"]
         text = response["warnings"][0] if word == "unmatched" else response["status"]["message"]
         assert (decision, response["uid"], response["allowed"]) == (word, UID, word == "unmatched")
@@ -120,13 +120,13 @@ def test_a_claim_that_is_too_long_is_denied_whatever_its_class_is_called(group: 
     text = json.dumps(
         {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {**asked, "object": [0] * (MOST_MARKS + 1)}}
     )
-    _, answer = handlers.judged("validate", text.replace(" ", "").encode(), snapshot, METRICS)
+    _, answer = handlers.handle_review("validate", text.replace(" ", "").encode(), snapshot, METRICS)
     assert json.loads(answer)["response"]["allowed"] is not denied
 
 
 def test_advice_is_never_a_denial(snapshot: Snapshot) -> None:
     """It only ever warns, also of what can't be read."""
-    word, answer = handlers.workload(sent("strict")[:-5], snapshot, METRICS)
+    word, answer = handlers.advise_workload(sent("strict")[:-5], snapshot, METRICS)
     response = json.loads(answer)["response"]
     assert (word, response["allowed"], response["warnings"][0][:9]) == ("advised", True, "BERTH-005")
 
@@ -138,9 +138,9 @@ def test_one_namespace_is_not_denied_for_the_policy_of_another(snapshot: Snapsho
     for namespace, word in (("strict", "denied"), ("default", "unmatched")):
         body = sent(namespace, body=large)
         head = head_of(body[:UID_BYTES])
-        assert handlers.judged("mutate", body, snapshot, METRICS)[0] == word
+        assert handlers.handle_review("mutate", body, snapshot, METRICS)[0] == word
         assert head == Head(UID, namespace)
-        assert handlers.too_large("mutate", head, 10**7, 10**6, snapshot)[0] == word
+        assert handlers.handle_too_large("mutate", head, 10**7, 10**6, snapshot)[0] == word
 
 
 def test_where_the_namespace_is_unknown_any_policy_counts(snapshot: Snapshot) -> None:

@@ -92,7 +92,7 @@ def test_a_set_of_files_that_was_read_is_told_though_it_is_the_same(capsys: pyte
     it, following = condition(), updater()
     activated(it, following.apply(POLICY))
     it.rejected_at = 1
-    asyncio.run(activation.load(it, following.apply({}), ["a.yaml: odd"]))
+    asyncio.run(activation.activate_update(it, following.apply({}), ["a.yaml: odd"]))
     first, warning, second = (json.loads(line) for line in capsys.readouterr().err.splitlines())
     assert (warning["event"], warning["text"]) == ("policies_warning", "a.yaml: odd")
     assert (second["policies"], second["added"], it.rejected_at) == (first["policies"], [], 0)

@@ -241,7 +241,7 @@ def left_to_collect(folder: Path, text: str) -> int:
         except SourcesError:
             return gc.collect()
         assert loaded is not None
-        handlers.judged("mutate", BODY, loaded.snapshot, Metrics("test"))
+        handlers.handle_review("mutate", BODY, loaded.snapshot, Metrics("test"))
         loaded.snapshot.forget()
         del loaded
         return gc.collect()

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.admission.patch_applier import apply_patch
 from analysis.scan.suggestions.written import WrittenSuggestion, comment, suggestions
-from cli.output.suggested import text
+from cli.output.suggested import format_suggestion
 from documents.yaml_reader import documents
 from policies.objects.parse import parse_objects
 from tests.support.generators.random_worlds import catalog
@@ -66,7 +66,7 @@ def vars_of(one: WrittenSuggestion) -> list[int]:
 def test_a_file_is_read_as_a_policy_in_audit_with_its_reasons(name: str) -> None:
     """By the reader of policy files: no mistake, no warning; the comment has the counts."""
     for key, one in suggested(CLUSTERS[name].objects()).items():
-        written = text(one)
+        written = format_suggestion(one)
         found, bad = documents(written, f"{key}.yaml")
         policy_set, errors, warnings = parse_objects(found, catalog())
         assert (bad, errors, warnings) == ([], [], [])

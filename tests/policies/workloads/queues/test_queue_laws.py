@@ -88,7 +88,7 @@ def judged(value: Raw, snapshot: Snapshot, phase: Phase = "mutate") -> Verdict:
     assert known is not None
     owner = Owner(api_version=value["apiVersion"], kind=value["kind"], name="w", namespace="ml", workload=known)
     made = QueuedWorkload(user="alice", value=value, catalog=CATALOG, owner=owner, around=Around())
-    return queue_verdict.judge(made, snapshot.facts_for("ml"), phase)
+    return queue_verdict.evaluate_queue(made, snapshot.facts_for("ml"), phase)
 
 
 def after(value: Raw, verdict: Verdict) -> Raw:
