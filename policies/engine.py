@@ -51,16 +51,16 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     enforced = tuple(c for c in matched if c.mode == "Enforce")
     edits, violations, remarks = _one(facts, about, enforced)
     entries = _standing(facts, about, enforced)
-    would: tuple[AuditOutcome, ...] = ()
+    audit_outcomes: tuple[AuditOutcome, ...] = ()
     uncounted = 0
     # No mutating webhook is called for an update: what would be denied of it is told where it is judged.
     if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
-        would, uncounted = _would(facts, about, edits, violations, entries)
+        audit_outcomes, uncounted = _audit_outcomes(facts, about, edits, violations, entries)
     return Verdict(
         edits=edits,
         violations=violations,
         remarks=(*remarks, *(one for reason in (no_place, scale_from_zero) for one in reason.check(about, facts.snapshot, violations))),
-        would=would,
+        audit_outcomes=audit_outcomes,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
         patch=_patch(request, facts, pod, edits, violations, entries),
@@ -195,7 +195,7 @@ def _spared(violation: Violation, made: Plan) -> Remark:
     )
 
 
-def _would(
+def _audit_outcomes(
     facts: Facts, about: ReviewedPod, edits: tuple[Edit, ...], violations: tuple[Violation, ...], entries: list[applied.Entry]
 ) -> tuple[tuple[AuditOutcome, ...], int]:
     """Return the outcome of each Audit or Warn policy alone on top of the enforced ones, and the number

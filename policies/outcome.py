@@ -21,7 +21,7 @@ class ObjectOutcome:
     remarks: tuple[Remark, ...] = ()
     patch: tuple[dict[str, Any], ...] = ()
 
-    def would(self, policy: Policy, mode: Mode, now: ObjectOutcome) -> AuditOutcome:
+    def audit_outcomes(self, policy: Policy, mode: Mode, now: ObjectOutcome) -> AuditOutcome:
         """Return what a policy in Audit or Warn would add, where this comes of the policies in force and of it. ``now``: what comes
         of those in force."""
         done, denied = {_deed(edit) for edit in now.edits}, {violation.key for violation in now.violations}

@@ -198,7 +198,7 @@ class Verdict:
     edits: tuple[Edit, ...] = ()
     violations: tuple[Violation, ...] = ()
     remarks: tuple[Remark, ...] = ()
-    would: tuple[AuditOutcome, ...] = ()
+    audit_outcomes: tuple[AuditOutcome, ...] = ()
     uncounted: int = 0
     """Audit and Warn policies past the sixteenth that were not evaluated (design section 2, Modes)."""
     matched: tuple[str, ...] = ()

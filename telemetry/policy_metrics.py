@@ -98,19 +98,19 @@ def outcome_words(verdict: Verdict) -> set[OutcomeLabels]:
         found.update(_outcome(policy, violation.rule, "Enforce", "denied") for policy in violation.policies or (NO_POLICY,))
     for remark, word in _telling(verdict.remarks):
         found.update(_outcome(policy, remark.rule, "Enforce", word) for policy in remark.policies)
-    for would in verdict.would:
-        found.update(_would(would))
+    for outcome in verdict.audit_outcomes:
+        found.update(_audit_outcomes(outcome))
     return found
 
 
-def _would(would: AuditOutcome) -> Iterator[OutcomeLabels]:
+def _audit_outcomes(outcome: AuditOutcome) -> Iterator[OutcomeLabels]:
     """Yield the outcomes of the one policy that was tried."""
-    policy, mode = would.policy, would.mode
-    for edit in would.edits:
+    policy, mode = outcome.policy, outcome.mode
+    for edit in outcome.edits:
         yield _outcome(policy, edit.rule, mode, "would_edit")
-    for violation in would.violations:
+    for violation in outcome.violations:
         yield _outcome(policy, violation.rule, mode, "would_deny")
-    for remark, word in _telling(would.remarks):
+    for remark, word in _telling(outcome.remarks):
         yield _outcome(policy, remark.rule, mode, word)
 
 

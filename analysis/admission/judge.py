@@ -42,8 +42,8 @@ class PodResult(Judgement):
         return {path: value_at(after, path) for path in left}
 
     @property
-    def would(self) -> tuple[AuditOutcome, ...]:
-        return self.mutate.would
+    def audit_outcomes(self) -> tuple[AuditOutcome, ...]:
+        return self.mutate.audit_outcomes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,8 +42,8 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
         return None
     if not (given.judged or judged.judged):
         return None
-    remarks, would = (*given.remarks, *judged.remarks), given.would or judged.would
-    return replace(given, violations=judged.violations, remarks=remarks, would=would, judged=True)
+    remarks, audit_outcomes = (*given.remarks, *judged.remarks), given.audit_outcomes or judged.audit_outcomes
+    return replace(given, violations=judged.violations, remarks=remarks, audit_outcomes=audit_outcomes, judged=True)
 
 
 def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) -> Verdict | None:

@@ -29,7 +29,7 @@ class AuditedDecision(NamedTuple):
     """Whole devices that it takes at least: a slice counts as its part."""
     matched: tuple[str, ...]
     """The policies that apply to it, sorted."""
-    would: tuple[AuditOutcome, ...]
+    audit_outcomes: tuple[AuditOutcome, ...]
     """What each policy in Audit or Warn alone would have done to the pod as it came: policies that would do
     nothing are not among them."""
     uncounted: int
@@ -68,7 +68,7 @@ def audit_pod(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
         gpus=held.units,
         devices=held.at_least(facts.snapshot.catalog),
         matched=now.matched,
-        would=tuple(would for would in came.would if would.edits or would.dropped or would.violations),
+        audit_outcomes=tuple(outcome for outcome in came.audit_outcomes if outcome.edits or outcome.dropped or outcome.violations),
         uncounted=came.uncounted,
         missing=now.edits,
         violations=where.violations,

@@ -52,20 +52,20 @@ class AuditResult(NamedTuple):
 def audit_results(judged: AuditedDecision) -> Iterator[AuditResult]:
     """Yield every outcome but "nothing"."""
     enforced = apply_patch(judged.came, judged.patch)
-    for would in judged.would:
-        yield _would(would, judged.came, enforced)
+    for outcome in judged.audit_outcomes:
+        yield _audit_outcomes(outcome, judged.came, enforced)
     if judged.missing:
         yield _edited(_policies(judged.missing), "Enforce", "not-as-enforced", judged.missing, "")
     if judged.violations:
         yield _denied(_policies(judged.violations), "Enforce", "no-longer-fits", judged.violations)
 
 
-def _would(would: AuditOutcome, came: Raw, enforced: Raw) -> AuditResult:
-    if would.violations:
-        return _denied((would.policy,), would.mode, "would-deny", would.violations)
-    found = list(operations(enforced, _with_record_of(enforced, apply_patch(came, would.patch)), whole=_WHOLE))
+def _audit_outcomes(outcome: AuditOutcome, came: Raw, enforced: Raw) -> AuditResult:
+    if outcome.violations:
+        return _denied((outcome.policy,), outcome.mode, "would-deny", outcome.violations)
+    found = list(operations(enforced, _with_record_of(enforced, apply_patch(came, outcome.patch)), whole=_WHOLE))
     patch = json.dumps(found, separators=(",", ":"), sort_keys=True) if found else ""
-    return _edited((would.policy,), would.mode, "would-change", would.edits, patch, would.dropped)
+    return _edited((outcome.policy,), outcome.mode, "would-change", outcome.edits, patch, outcome.dropped)
 
 
 def _with_record_of(enforced: Raw, pod: Raw) -> Raw:

@@ -76,7 +76,7 @@ class Effective:
     policies: tuple[NamespacePolicy, ...]
     look: Look
     some: tuple[Layer, ...]
-    would: tuple[Layer, ...]
+    audit_outcomes: tuple[Layer, ...]
 
 
 def effective(facts: Facts, kind: PodKind) -> Effective:
@@ -92,7 +92,9 @@ def effective(facts: Facts, kind: PodKind) -> Effective:
         policies=tuple(_standing(c, matched) for c in facts.policies),
         look=base,
         some=(*_by_length(facts, kind, enforced, base), *_by_condition(facts, kind, matched.sometimes, base)),
-        would=tuple(_would(facts, kind, c, matched.always) for c in (*matched.always, *matched.sometimes) if c.mode != "Enforce"),
+        audit_outcomes=tuple(
+            _audit_outcomes(facts, kind, c, matched.always) for c in (*matched.always, *matched.sometimes) if c.mode != "Enforce"
+        ),
     )
 
 
@@ -159,7 +161,7 @@ def _by_condition(facts: Facts, kind: PodKind, sometimes: Sequence[Compiled], ba
         yield _difference(title, names, one, look(facts, one, _enforced(effective_probe.match(facts, one).always)), base)
 
 
-def _would(facts: Facts, kind: PodKind, compiled: Compiled, always: Sequence[Compiled]) -> Layer:
+def _audit_outcomes(facts: Facts, kind: PodKind, compiled: Compiled, always: Sequence[Compiled]) -> Layer:
     """Return the layer of one policy in Audit or Warn, added alone to what is enforced, as the engine
     evaluates it."""
     one: PodKind | None = kind

@@ -21,7 +21,7 @@ class DenialReason(NamedTuple):
     policies: tuple[str, ...] = ()
 
 
-class WouldBe(NamedTuple):
+class AuditedChange(NamedTuple):
     """What one policy in Audit or Warn would have done."""
 
     codes: frozenset[str]
@@ -43,7 +43,7 @@ class RecordedDecision:
     """None: the record does not say why."""
     effects: Mapping[EditEffect, tuple[str, ...]] | None = field(default_factory=dict)
     """With the policies that wrote each, where they are known. None: the record does not say what was written."""
-    would: Mapping[str, WouldBe] | None = field(default_factory=dict)
+    audit_outcomes: Mapping[str, AuditedChange] | None = field(default_factory=dict)
     """By policy: those that would do nothing are not among them. None: the record does not say."""
     whole: bool = True
     """False if the record left out policies for want of room."""
@@ -63,22 +63,22 @@ def of_judgement(judged: Judgement) -> RecordedDecision:
         denied=bool(violations),
         reasons=tuple(DenialReason(one.code, one.rule, one.policies) for one in violations),
         effects=written,
-        would=_would(verdict),
+        audit_outcomes=_audit_outcomes(verdict),
         whole=not verdict.uncounted,
         patch=() if violations else verdict.patch,
     )
 
 
-def _would(verdict: Verdict) -> dict[str, WouldBe]:
+def _audit_outcomes(verdict: Verdict) -> dict[str, AuditedChange]:
     base = frozenset(effects.of_patch(verdict.patch))
-    found = {one.policy: _would_be(one) for one in verdict.would}
+    found = {one.policy: _audited(one) for one in verdict.audit_outcomes}
     return {policy: one for policy, one in found.items() if does_something(one, base)}
 
 
-def _would_be(would: AuditOutcome) -> WouldBe:
-    return WouldBe(frozenset(one.code for one in would.violations), frozenset(effects.of_patch(would.patch)))
+def _audited(outcome: AuditOutcome) -> AuditedChange:
+    return AuditedChange(frozenset(one.code for one in outcome.violations), frozenset(effects.of_patch(outcome.patch)))
 
 
-def does_something(would: WouldBe, base: frozenset[EditEffect]) -> bool:
+def does_something(outcome: AuditedChange, base: frozenset[EditEffect]) -> bool:
     """Return whether a policy would deny, or write other than what is written without it (``base``)."""
-    return bool(would.codes) or (would.effects is None or would.effects != base)
+    return bool(outcome.codes) or (outcome.effects is None or outcome.effects != base)

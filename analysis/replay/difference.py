@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from analysis.replay.decision import DenialReason, RecordedDecision, WouldBe
+from analysis.replay.decision import AuditedChange, DenialReason, RecordedDecision
 from analysis.replay.effects import EditEffect
 
 Turn = Literal["newly-denied", "newly-admitted", "other-reasons", "other-edits", "other-would"]
@@ -40,8 +40,8 @@ def difference(then: RecordedDecision, now: RecordedDecision) -> Difference | No
         turn: Turn = "newly-denied" if now.denied else "newly-admitted"
         return Difference(turn, _accountable(then, now), _without_fields(then), _without_fields(now))
     if now.denied:
-        return _reasons(then, now) or _would(then, now)
-    return _edits(then, now) or _would(then, now)
+        return _reasons(then, now) or _audit_outcomes(then, now)
+    return _edits(then, now) or _audit_outcomes(then, now)
 
 
 def _without_fields(decision: RecordedDecision) -> Side:
@@ -82,36 +82,39 @@ def _edits(then: RecordedDecision, now: RecordedDecision) -> Difference | None:
     return Difference("other-edits", policies, Side(then.word, (), _fields(lost)), Side(now.word, (), _fields(gained)))
 
 
-def _would(then: RecordedDecision, now: RecordedDecision) -> Difference | None:
-    if then.would is None or now.would is None:
+def _audit_outcomes(then: RecordedDecision, now: RecordedDecision) -> Difference | None:
+    if then.audit_outcomes is None or now.audit_outcomes is None:
         return None
-    names = then.would.keys() | now.would.keys()
+    names = then.audit_outcomes.keys() | now.audit_outcomes.keys()
     if not then.whole:
-        names = names & then.would.keys()
+        names = names & then.audit_outcomes.keys()
     if not now.whole:
-        names = names & now.would.keys()
-    changed = sorted(name for name in names if _differs(then.would.get(name), now.would.get(name)))
+        names = names & now.audit_outcomes.keys()
+    changed = sorted(name for name in names if _differs(then.audit_outcomes.get(name), now.audit_outcomes.get(name)))
     if not changed:
         return None
     return Difference(
-        "other-would", tuple(changed), _would_side(then.would, now.would, changed), _would_side(now.would, then.would, changed)
+        "other-would",
+        tuple(changed),
+        _audit_side(then.audit_outcomes, now.audit_outcomes, changed),
+        _audit_side(now.audit_outcomes, then.audit_outcomes, changed),
     )
 
 
-def _differs(then: WouldBe | None, now: WouldBe | None) -> bool:
+def _differs(then: AuditedChange | None, now: AuditedChange | None) -> bool:
     if then is None or now is None:
         return True
     return then.codes != now.codes or (then.effects is not None and now.effects is not None and then.effects != now.effects)
 
 
-def _would_side(would: Mapping[str, WouldBe], other: Mapping[str, WouldBe], changed: Iterable[str]) -> Side:
+def _audit_side(audit_outcomes: Mapping[str, AuditedChange], other: Mapping[str, AuditedChange], changed: Iterable[str]) -> Side:
     codes: set[str] = set()
     written: set[EditEffect] = set()
     for name in changed:
-        if (one := would.get(name)) is not None:
+        if (one := audit_outcomes.get(name)) is not None:
             codes |= one.codes
             written |= (one.effects or frozenset()) - ((beside.effects or frozenset()) if (beside := other.get(name)) else frozenset())
-    there = any(name in would for name in changed)
+    there = any(name in audit_outcomes for name in changed)
     return Side("would deny" if codes else "would change" if there else "nothing", tuple(sorted(codes)), _fields(written))
 
 

@@ -31,7 +31,7 @@ class Then(NamedTuple):
     """What was decided then, as text: equal for the pods of a Job."""
 
     patches: tuple[str | bytes, ...]
-    would: tuple[str, ...] = ()
+    audit_outcomes: tuple[str, ...] = ()
     denied: tuple[str, ...] | None = None
     evidence: bool = True
     """False if Berth's own annotations were not to be recorded."""
@@ -41,7 +41,7 @@ class Then(NamedTuple):
     @property
     def size(self) -> int:
         """The characters of it."""
-        return sum(map(len, (*self.patches, *self.would, *(self.denied or ()))))
+        return sum(map(len, (*self.patches, *self.audit_outcomes, *(self.denied or ()))))
 
     def same_as(self, judged: Judgement) -> bool:
         """Return whether Berth recorded exactly what it would record of this, as it does where nothing has changed: a cheap
@@ -51,15 +51,15 @@ class Then(NamedTuple):
         patch = operations(self.patches[0]) if self.patches else []
         if patch != list(judged.mutate.patch):
             return False
-        would = audit_annotations.audit_annotations(judged.mutate).get(audit_annotations.WOULD)
-        return self.would == (() if would is None else (would,))
+        audit_outcomes = audit_annotations.audit_annotations(judged.mutate).get(audit_annotations.WOULD)
+        return self.audit_outcomes == (() if audit_outcomes is None else (audit_outcomes,))
 
     def decision(self) -> RecordedDecision:
         """Return it as data; what cannot be read of it says nothing."""
         denied = None if self.denied is None else [one for text in self.denied for one in _list(text)]
-        would = [one for text in self.would for one in _list(text)]
+        audit_outcomes = [one for text in self.audit_outcomes for one in _list(text)]
         return recorded.read_decision(
-            patches=[operations(text) for text in self.patches], would=would, denied=denied, evidence=self.evidence
+            patches=[operations(text) for text in self.patches], audit_outcomes=audit_outcomes, denied=denied, evidence=self.evidence
         )
 
 
@@ -74,7 +74,7 @@ class Noted(NamedTuple):
 
 
 def noted(annotations: Mapping[Any, Any]) -> Noted:
-    would: list[str] = []
+    audit_outcomes: list[str] = []
     denied: list[str] = []
     patches: list[tuple[tuple[int, int], str, str]] = []
     called: list[tuple[int, int]] = []
@@ -92,7 +92,7 @@ def noted(annotations: Mapping[Any, Any]) -> Noted:
         elif key.partition("/")[0].endswith(_OURS):
             asked = True
             if key.endswith(_WOULD):
-                would.append(value)
+                audit_outcomes.append(value)
             elif key.endswith(_DENIED):
                 denied.append(value)
     patches.sort()
@@ -101,7 +101,7 @@ def noted(annotations: Mapping[Any, Any]) -> Noted:
     then = None
     if asked or away or called:
         ours = tuple(text for _, webhook, text in patches if webhook.endswith(_OURS))
-        then = Then(ours, tuple(would), tuple(denied) if denied else None, evidence=not away, away=away)
+        then = Then(ours, tuple(audit_outcomes), tuple(denied) if denied else None, evidence=not away, away=away)
     return Noted(then, before, tuple(text for _, _, text in patches))
 
 
@@ -111,15 +111,15 @@ def answered(response: Raw) -> Then | None:
     if not isinstance(response.get("allowed"), bool):
         return None
     texts = map_at(response, "auditAnnotations")
-    would, denied = (texts.get(key) for key in (audit_annotations.WOULD, audit_annotations.DENIED))
+    audit_outcomes, denied = (texts.get(key) for key in (audit_annotations.WOULD, audit_annotations.DENIED))
     patch = response.get("patch")
     try:
         patches = (base64.b64decode(patch, validate=True),) if isinstance(patch, str) else ()
     except (binascii.Error, ValueError):
         return None
     reasons = None if response["allowed"] else (denied,) if isinstance(denied, str) else ()
-    known = isinstance(would, str) or bool(patches) or bool(reasons)
-    return Then(patches, (would,) if isinstance(would, str) else (), reasons, evidence=known)
+    known = isinstance(audit_outcomes, str) or bool(patches) or bool(reasons)
+    return Then(patches, (audit_outcomes,) if isinstance(audit_outcomes, str) else (), reasons, evidence=known)
 
 
 def _webhook(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.replay import effects
-from analysis.replay.decision import DenialReason, RecordedDecision, WouldBe, does_something
+from analysis.replay.decision import AuditedChange, DenialReason, RecordedDecision, does_something
 from policies.values.untyped import maps_in, text_of
 
 LEFT_OUT = "left"
@@ -17,7 +17,7 @@ LEFT_OUT = "left"
 def read_decision(
     *,
     patches: Sequence[object] | None,
-    would: Sequence[object] = (),
+    audit_outcomes: Sequence[object] = (),
     denied: Sequence[object] | None = None,
     evidence: bool = True,
 ) -> RecordedDecision:
@@ -30,12 +30,12 @@ def read_decision(
     operations = [one for patch in patches or () for one in (patch if isinstance(patch, list) else ())]
     by_path = effects.policies_by_path(operations)
     written = effects.of_patch(operations)
-    left = any(LEFT_OUT in one for one in (*maps_in(list(would)), *maps_in(list(denied or ()))))
+    left = any(LEFT_OUT in one for one in (*maps_in(list(audit_outcomes)), *maps_in(list(denied or ()))))
     return RecordedDecision(
         denied=denied is not None,
         reasons=_reasons(denied) if evidence else None,
         effects=None if patches is None else {effect: effects.writers(effect, by_path) for effect in written},
-        would=_would(would, frozenset(written)) if evidence and patches is not None else None,
+        audit_outcomes=_audit_outcomes(audit_outcomes, frozenset(written)) if evidence and patches is not None else None,
         whole=not left,
         patch=tuple(one for one in operations if isinstance(one, dict)),
     )
@@ -46,15 +46,15 @@ def _reasons(denied: Iterable[object] | None) -> tuple[DenialReason, ...]:
     return tuple(DenialReason(text_of(one.get("code")), text_of(one.get("rule")), _texts(one.get("policies"))) for one in records)
 
 
-def _would(would: Iterable[object], base: frozenset[effects.EditEffect]) -> dict[str, WouldBe]:
-    found = {text_of(one.get("policy")): _would_be(one) for one in maps_in(list(would)) if LEFT_OUT not in one}
+def _audit_outcomes(audit_outcomes: Iterable[object], base: frozenset[effects.EditEffect]) -> dict[str, AuditedChange]:
+    found = {text_of(one.get("policy")): _audited(one) for one in maps_in(list(audit_outcomes)) if LEFT_OUT not in one}
     return {policy: one for policy, one in found.items() if does_something(one, base)}
 
 
-def _would_be(record: Mapping[Any, Any]) -> WouldBe:
+def _audited(record: Mapping[Any, Any]) -> AuditedChange:
     codes = frozenset(text_of(one.get("code")) for one in maps_in(record.get("denials")))
     patch = record.get("patch")
-    return WouldBe(codes, frozenset(effects.of_patch(patch)) if isinstance(patch, list) else None)
+    return AuditedChange(codes, frozenset(effects.of_patch(patch)) if isinstance(patch, list) else None)
 
 
 def _texts(value: object) -> tuple[str, ...]:

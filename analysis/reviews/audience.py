@@ -51,10 +51,10 @@ def for_author(verdict: Verdict, made: Mapping[str, Any]) -> Iterator[tuple[str,
     """Yield the code and the text of the warnings for whoever makes an object: the remarks meant for authors, and what policies in Warn
     would deny."""
     yield from ((remark.code, str(remark)) for remark in warned(verdict.remarks, verdict.violations, made))
-    for would in (w for w in verdict.would if w.mode == "Warn"):
-        yield from ((v.code, f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}") for v in would.violations)
+    for outcome in (w for w in verdict.audit_outcomes if w.mode == "Warn"):
+        yield from ((v.code, f"{v.code} ({describe_outcome(outcome)}): {v.fact}; {v.fix}") for v in outcome.violations)
 
 
-def would_be(would: AuditOutcome) -> str:
+def describe_outcome(outcome: AuditOutcome) -> str:
     """Return the words for what a policy in Warn would do with the object."""
-    return f"would be denied if {would.policy} were in Enforce"
+    return f"would be denied if {outcome.policy} were in Enforce"

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from analysis.reviews.verdict_records import MOST_BYTES, denial_records, would_records
+from analysis.reviews.verdict_records import MOST_BYTES, audit_records, denial_records
 from policies.verdict import Verdict
 
 WOULD = "would"
@@ -24,9 +24,9 @@ DENIED = "denied"
 def audit_annotations(verdict: Verdict) -> dict[str, str]:
     """Return the annotations by key, without empty ones."""
     found: dict[str, str] = {}
-    would = would_records(verdict)
-    if would:
-        found[WOULD] = _json(would)
+    audit_outcomes = audit_records(verdict)
+    if audit_outcomes:
+        found[WOULD] = _json(audit_outcomes)
     if verdict.violations:
         found[DENIED] = _json(list(denial_records(verdict.violations)))
     return found

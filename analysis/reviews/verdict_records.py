@@ -17,7 +17,7 @@ MOST_RECORDS = 20
 """The most denials, and the most remarks, listed in full for each policy."""
 
 
-def would_records(verdict: Verdict) -> list[dict[str, Any]]:
+def audit_records(verdict: Verdict) -> list[dict[str, Any]]:
     """Return one record per audited policy that would change something.
 
     Beyond the bytes reserved for patches, half of ``MOST_BYTES``, a record has the number of operations
@@ -25,23 +25,23 @@ def would_records(verdict: Verdict) -> list[dict[str, Any]]:
     """
     room = MOST_BYTES // 2
     records = []
-    for would in verdict.would:
-        if not (would.edits or would.dropped or would.violations or would.remarks):
+    for outcome in verdict.audit_outcomes:
+        if not (outcome.edits or outcome.dropped or outcome.violations or outcome.remarks):
             continue
-        patch = orjson.dumps(would.patch)
+        patch = orjson.dumps(outcome.patch)
         room -= len(patch)
-        records.append(_would(would, with_patch=room >= 0))
+        records.append(_audit_outcomes(outcome, with_patch=room >= 0))
     return records
 
 
-def _would(would: AuditOutcome, *, with_patch: bool) -> dict[str, Any]:
-    patch: dict[str, Any] = {"patch": would.patch} if with_patch else {"operations": len(would.patch)}
+def _audit_outcomes(outcome: AuditOutcome, *, with_patch: bool) -> dict[str, Any]:
+    patch: dict[str, Any] = {"patch": outcome.patch} if with_patch else {"operations": len(outcome.patch)}
     return {
-        "policy": would.policy,
-        "mode": would.mode,
+        "policy": outcome.policy,
+        "mode": outcome.mode,
         **patch,
-        "denials": list(denial_records(would.violations)),
-        "remarks": list(remark_records(would.remarks)),
+        "denials": list(denial_records(outcome.violations)),
+        "remarks": list(remark_records(outcome.remarks)),
     }
 
 

@@ -176,9 +176,12 @@ def _of_pod(about: _TemplateWording, judged: Judgement, pod: dict[str, Any]) -> 
     """Yield the advice in the order of the answer for a pod, after the denials."""
     yield from (Advice(violation.code, about.denied(violation)) for violation in judged.violations)
     yield from (Advice(remark.code, about.remark(remark)) for remark in warnings.warned(judged.remarks, judged.violations, pod))
-    for would in judged.mutate.would:
-        if would.mode == "Warn":
-            yield from (Advice(violation.code, about.would(violation, warnings.would_be(would))) for violation in would.violations)
+    for outcome in judged.mutate.audit_outcomes:
+        if outcome.mode == "Warn":
+            yield from (
+                Advice(violation.code, about.audit_sentence(violation, warnings.describe_outcome(outcome)))
+                for violation in outcome.violations
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,7 @@ class _TemplateWording:
         fuller = [f"{sentence}.{more}" for more in (detail + sources, sources, detail) if more]
         return _first_whole(*fuller, sentence)
 
-    def would(self, violation: Violation, would_be: str) -> str:
+    def audit_sentence(self, violation: Violation, would_be: str) -> str:
         return _first_whole(*self._ways(violation, would_be, f"pods from {self.path} {would_be}"))
 
     def remark(self, remark: Remark) -> str:

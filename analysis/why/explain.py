@@ -93,7 +93,7 @@ class Explainer:
         if judged.violations:
             base = replace(base, state="denied", denials=judged.violations, policies=judged.mutate.matched)
             return self._admissible(base, manifest)
-        base = replace(base, policies=judged.mutate.matched, would=judged.mutate.would)
+        base = replace(base, policies=judged.mutate.matched, audit_outcomes=judged.mutate.audit_outcomes)
         if base.state == "denied":
             return base
         admitted = apply_patch(subject.review.pod, judged.mutate.patch)
@@ -165,7 +165,7 @@ def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Expla
     base = replace(base, wrote=tuple(standing.recorded(recorded)), summary=_summary(recorded))
     if one is None:
         return base
-    return replace(base, policies=one.matched, would=one.would, missing=one.missing, outgrown=one.violations)
+    return replace(base, policies=one.matched, audit_outcomes=one.audit_outcomes, missing=one.missing, outgrown=one.violations)
 
 
 def _waits(pod: Raw) -> bool:

@@ -123,7 +123,7 @@ class Explanation:
     """What is recorded in the pod of what policies wrote."""
     summary: int = 0
     """The number of edits where the record is only a count."""
-    would: tuple[AuditOutcome, ...] = ()
+    audit_outcomes: tuple[AuditOutcome, ...] = ()
     missing: tuple[Edit, ...] = ()
     """What policies in Enforce would write, and the pod lacks."""
     outgrown: tuple[Violation, ...] = ()

@@ -46,7 +46,7 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
                 "patch": list(one.patch),
                 "denials": [_violation(violation) for violation in one.violations],
             }
-            for one in found.would
+            for one in found.audit_outcomes
         ],
         "lacks": sentences.patch(found.missing),
         "deniedToday": [_violation(one) for one in found.outgrown],

@@ -78,13 +78,13 @@ class Recorded:
                 continue
             if not judged.judged:
                 continue
-            would = of_judgement(judged).would or {}
+            audit_outcomes = of_judgement(judged).audit_outcomes or {}
             for policy in judged.mutate.matched:
                 one = found.setdefault((policy, request.namespace), Replayed())
                 one.pods += times
-                if policy in would:
-                    one.denied += times if would[policy].codes else 0
-                    one.changed += 0 if would[policy].codes else times
+                if policy in audit_outcomes:
+                    one.denied += times if audit_outcomes[policy].codes else 0
+                    one.changed += 0 if audit_outcomes[policy].codes else times
         return found
 
     def _creations(self, paths: Sequence[str], catalog: Catalog) -> Iterator[Creation]:

@@ -34,7 +34,7 @@ def format_why(found: Explanation, now: datetime, screen: Terminal = PLAIN) -> s
             lines += _admitted(found)
         case _:
             lines += _places(found)
-            lines += _would(found)
+            lines += _audit_outcomes(found)
     if found.unread:
         lines += ["", f"Incomplete: {'; '.join(found.unread)}."]
     return "".join(f"{_shown(line, screen)}\n" for line in lines)
@@ -199,11 +199,11 @@ def _admitted(found: Explanation) -> Iterator[str]:
         yield f"It lacks what policies in Enforce write ({fields}): it was created while Berth did not answer, or under other policies."
     for violation in found.outgrown:
         yield f"It would be denied now: {violation}"
-    yield from _would(found)
+    yield from _audit_outcomes(found)
 
 
-def _would(found: Explanation) -> Iterator[str]:
-    for one in found.would:
+def _audit_outcomes(found: Explanation) -> Iterator[str]:
+    for one in found.audit_outcomes:
         if one.violations:
             yield f"{one.policy} ({one.mode}) would deny it in Enforce: {one.violations[0]}"
         elif one.edits or one.dropped:

@@ -36,7 +36,7 @@ def table(answer: Effective, wrong: Sequence[ObjectEntry], screen: Terminal = PL
         ("denied because", list(_notes(map(str, answer.look.denied), width, "  "))),
         ("warnings", list(_notes(answer.look.remarks, width, "  "))),
         ("for some pods only", list(_layers(answer.some, answer, width))),
-        ("in Audit or Warn, not enforced", list(_layers(answer.would, answer, width))),
+        ("in Audit or Warn, not enforced", list(_layers(answer.audit_outcomes, answer, width))),
         ("invalid policies", [line for policy in wrong for line in _wrong(policy, width)]),
     ]
     styles: Mapping[str, Style] = {"denied because": "bad", "invalid policies": "bad"}
@@ -169,7 +169,7 @@ def effective_value(answer: Effective, wrong: Sequence[ObjectEntry]) -> dict[str
         "denied": list(map(str, answer.look.denied)),
         "remarks": list(answer.look.remarks),
         "forSomePods": [_layer(one) for one in answer.some],
-        "would": [_layer(one) for one in answer.would],
+        "would": [_layer(one) for one in answer.audit_outcomes],
         "notAccepted": [{"object": id_of(one.key), "errors": list(one.understood.errors), "lastGoodActs": one.stale} for one in wrong],
     }
 

@@ -78,8 +78,8 @@ def _of_platform(outcome: ManifestResult) -> Iterator[str]:
     for pod in outcome.pods:
         raw = pod.subject.review.pod
         yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(pod.remarks, raw))
-        for would in pod.would:
-            yield from (f"for the platform team: {_who(would)} would warn: {r}" for r in warnings.of_platform(would.remarks, raw))
+        for audited in pod.audit_outcomes:
+            yield from (f"for the platform team: {_who(audited)} would warn: {r}" for r in warnings.of_platform(audited.remarks, raw))
     yield from (f"for the platform team: {unlisted_accelerators.unknown(one.name)}" for one in outcome.held if not one.known)
 
 
@@ -130,16 +130,16 @@ def _why(outcome: ManifestResult) -> str:
 def _of_object(verdict: Verdict, made: Any) -> Iterator[str]:
     yield from map(str, verdict.violations)
     yield from (f"warning: {remark}" for remark in warnings.warned(verdict.remarks, verdict.violations, made))
-    for would in verdict.would:
-        yield from _would(would, None)
+    for outcome in verdict.audit_outcomes:
+        yield from _audit_outcomes(outcome, None)
 
 
 def _details(pod: PodResult) -> Iterator[str]:
     yield from (violation.text_at(_place(pod)) for violation in pod.violations)
     raw = pod.subject.review.pod
     yield from (f"warning: {remark.code}: {remark.text_at(_place(pod))}" for remark in warnings.warned(pod.remarks, pod.violations, raw))
-    for would in pod.would:
-        yield from _would(would, pod)
+    for outcome in pod.audit_outcomes:
+        yield from _audit_outcomes(outcome, pod)
     if pod.mutate.uncounted:
         yield f"warning: {_count(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
     for path, value in pod.unshown.items():
@@ -163,19 +163,19 @@ def _place(pod: PodResult | None) -> Place:
     return lambda path: parts.placed(path, known)
 
 
-def _who(would: AuditOutcome) -> str:
-    return f"{would.policy} ({would.mode})"
+def _who(outcome: AuditOutcome) -> str:
+    return f"{outcome.policy} ({outcome.mode})"
 
 
-def _would(would: AuditOutcome, pod: PodResult | None) -> Iterator[str]:
-    yield from (f"{_who(would)} would deny it: {violation.text_at(_place(pod))}" for violation in would.violations)
-    for edits, verb, of in ((would.edits, "make", ""), (would.dropped, "prevent", " of other policies")):
+def _audit_outcomes(outcome: AuditOutcome, pod: PodResult | None) -> Iterator[str]:
+    yield from (f"{_who(outcome)} would deny it: {violation.text_at(_place(pod))}" for violation in outcome.violations)
+    for edits, verb, of in ((outcome.edits, "make", ""), (outcome.dropped, "prevent", " of other policies")):
         if edits:
             listed = ", ".join(f"{edit.op} {_place(pod)(tuple(step for step in edit.path if step != '-'))}" for edit in edits)
-            yield f"{_who(would)} would {verb} {_count(len(edits), 'edit')}{of}: {listed}"
+            yield f"{_who(outcome)} would {verb} {_count(len(edits), 'edit')}{of}: {listed}"
     if pod is not None:
-        warned = warnings.warned(would.remarks, would.violations, pod.subject.review.pod)
-        yield from (f"{_who(would)} would warn: {remark.code}: {remark.text_at(_place(pod))}" for remark in warned)
+        warned = warnings.warned(outcome.remarks, outcome.violations, pod.subject.review.pod)
+        yield from (f"{_who(outcome)} would warn: {remark.code}: {remark.text_at(_place(pod))}" for remark in warned)
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -67,7 +67,10 @@ def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> CaseDec
 def of_claim(request: ClaimRequest, facts: Facts) -> CaseDecision:
     """Return what comes of the creation of a claim at /mutate and, if it is admitted there, at /validate."""
     verdict = judging.evaluate_claim(request, facts)
-    shown = replace(verdict, would=tuple(would for would in verdict.would if would.violations or would.edits or would.remarks))
+    shown = replace(
+        verdict,
+        audit_outcomes=tuple(outcome for outcome in verdict.audit_outcomes if outcome.violations or outcome.edits or outcome.remarks),
+    )
     found = plain_data(shown)
     if request.phase == "mutate" and verdict.judged and not verdict.violations:
         edited = apply_patch(dict(request.made), verdict.patch)
@@ -83,7 +86,7 @@ def plain_data(verdict: Verdict) -> dict[str, Any]:
     parts = {
         **_parts(verdict.edits, verdict.violations, verdict.remarks),
         "would": [
-            {"policy": w.policy, "mode": w.mode, **_parts(w.edits, w.violations, w.remarks)} for w in verdict.would
+            {"policy": w.policy, "mode": w.mode, **_parts(w.edits, w.violations, w.remarks)} for w in verdict.audit_outcomes
         ],
     }  # fmt: skip
     unmatched = {} if verdict.matched else {"unmatched": True}

@@ -123,16 +123,18 @@ class Teller:
 
     def _seen(self, found: Explanation) -> Explanation:
         """Return an explanation with the policies that the viewer may list; denials name theirs to every author anyway."""
-        return replace(found, policies=tuple(filter(self._view.shows_policy, found.policies)), would=self._listed(found.would))
+        return replace(
+            found, policies=tuple(filter(self._view.shows_policy, found.policies)), audit_outcomes=self._listed(found.audit_outcomes)
+        )
 
     def _permitted(self, outcome: ManifestResult) -> ManifestResult:
         """Return what was judged without what policies in Audit and Warn say that the viewer may not list."""
-        pods = (replace(pod, mutate=replace(pod.mutate, would=self._listed(pod.mutate.would))) for pod in outcome.pods)
-        claim = None if outcome.claim is None else replace(outcome.claim, would=self._listed(outcome.claim.would))
+        pods = (replace(pod, mutate=replace(pod.mutate, audit_outcomes=self._listed(pod.mutate.audit_outcomes))) for pod in outcome.pods)
+        claim = None if outcome.claim is None else replace(outcome.claim, audit_outcomes=self._listed(outcome.claim.audit_outcomes))
         return replace(outcome, pods=tuple(pods), claim=claim)
 
-    def _listed(self, would: tuple[AuditOutcome, ...]) -> tuple[AuditOutcome, ...]:
-        return tuple(one for one in would if self._view.shows_policy(one.policy))
+    def _listed(self, audit_outcomes: tuple[AuditOutcome, ...]) -> tuple[AuditOutcome, ...]:
+        return tuple(one for one in audit_outcomes if self._view.shows_policy(one.policy))
 
     def _with_offers(self, answer: JobAnswer, manifest: Manifest, subject: ManifestPod) -> JobAnswer:
         fleet = self._view.fleet

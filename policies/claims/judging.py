@@ -54,8 +54,8 @@ def evaluate_claim(request: ClaimRequest, facts: Facts) -> Verdict:
         edits=outcome.edits,
         violations=outcome.violations,
         remarks=outcome.remarks,
-        would=tuple(
-            asked.under([c for c in matched if c.mode == "Enforce" or c is one]).would(one.policy, one.mode, outcome)
+        audit_outcomes=tuple(
+            asked.under([c for c in matched if c.mode == "Enforce" or c is one]).audit_outcomes(one.policy, one.mode, outcome)
             for one in softer[:most]
         ),
         uncounted=max(0, len(softer) - most),

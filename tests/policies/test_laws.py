@@ -81,7 +81,13 @@ def patched(pod: Raw, verdict: Verdict) -> Raw:
 def outcome(verdict: Verdict) -> str:
     """All that is answered, byte for byte."""
     return json.dumps(
-        [list(verdict.patch), [str(v) for v in verdict.violations], [str(r) for r in verdict.remarks], verdict.matched, str(verdict.would)]
+        [
+            list(verdict.patch),
+            [str(v) for v in verdict.violations],
+            [str(r) for r in verdict.remarks],
+            verdict.matched,
+            str(verdict.audit_outcomes),
+        ]
     )
 
 
@@ -286,12 +292,12 @@ def test_audit_says_what_enforce_does(case: Case) -> None:
     """A policy in Audit reports the very patch and denials that switching it alone to Enforce gives, and edits nothing."""
     verdict = judge(case)
     assert {p for e in verdict.edits for p in e.policies} <= {p.id for p in case.world.policy_set.policies if p.mode == "Enforce"}
-    for would in verdict.would:
-        switched = [replace(p, mode="Enforce") if p.id == would.policy else p for p in case.world.policy_set.policies]
+    for outcome in verdict.audit_outcomes:
+        switched = [replace(p, mode="Enforce") if p.id == outcome.policy else p for p in case.world.policy_set.policies]
         alone = judge(case, world=with_policies(case.world, switched))
-        assert would.patch == alone.patch
+        assert outcome.patch == alone.patch
         already = {(v.code, v.fact) for v in verdict.violations}
-        assert {(v.code, v.fact) for v in would.violations} == {(v.code, v.fact) for v in alone.violations} - already
+        assert {(v.code, v.fact) for v in outcome.violations} == {(v.code, v.fact) for v in alone.violations} - already
 
 
 @examples(30, 1_000)

@@ -22,7 +22,7 @@ def test_only_what_is_new_is_told() -> None:
     """What is written anyway is left out; what would not be written any more is told."""
     now = ObjectOutcome(edits=(edit("same", 1), edit("changed", 1), edit("lost", 1)))
     then = ObjectOutcome(edits=(edit("same", 1), edit("changed", 2), edit("new", 1)), patch=PATCH)
-    found = then.would(Policy(name="p"), "Audit", now)
+    found = then.audit_outcomes(Policy(name="p"), "Audit", now)
     assert [(one.path, one.value) for one in found.edits] == [(("changed",), 2), (("new",), 1)]
     assert [one.path for one in found.dropped] == [("lost",)]
     assert (found.policy, found.mode, found.patch) == ("ClusterGPUPolicy/p", "Audit", PATCH)
@@ -33,7 +33,7 @@ def test_a_denial_edits_nothing() -> None:
     own = Remark(code="BERTH-227", found=phrase("queue not required"), policies=("ClusterGPUPolicy/p",))
     others = Remark(code="BERTH-227", found=phrase("queue not required"), policies=("ClusterGPUPolicy/q",))
     then = ObjectOutcome((edit("new", 1),), (denial("ClusterGPUPolicy/p"),), (own, others), PATCH)
-    found = then.would(Policy(name="p"), "Warn", ObjectOutcome(edits=(edit("lost", 1),)))
+    found = then.audit_outcomes(Policy(name="p"), "Warn", ObjectOutcome(edits=(edit("lost", 1),)))
     assert (found.edits, found.dropped, found.patch) == ((), (), ())
     assert (found.violations, found.remarks) == (then.violations, (own,))
-    assert then.would(Policy(name="p"), "Warn", then).violations == ()
+    assert then.audit_outcomes(Policy(name="p"), "Warn", then).violations == ()

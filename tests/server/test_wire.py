@@ -318,8 +318,8 @@ def test_a_mode_is_what_comes_over_the_wire(mode: str, max_mode: str, tmp_path: 
     assert [(entry["policy"], entry["mode"]) for entry in audited] == ([] if acting == "Enforce" else [("ClusterGPUPolicy/all", acting)])
     assert bool(audited) != (acting == "Enforce")
     if audited:
-        would = json.loads(bad["auditAnnotations"]["would"])[0]
-        assert [denial["code"] for denial in would["denials"]] == ["BERTH-101"]
+        audit_outcomes = json.loads(bad["auditAnnotations"]["would"])[0]
+        assert [denial["code"] for denial in audit_outcomes["denials"]] == ["BERTH-101"]
 
 
 def test_what_is_audited_is_what_enforce_then_patches(tmp_path: Path) -> None:
@@ -330,8 +330,8 @@ def test_what_is_audited_is_what_enforce_then_patches(tmp_path: Path) -> None:
         policy.write_text(POLICY.replace("MODE", mode))
         with serving(tmp_path, "--policies", str(policy)) as server:
             response = server.post("/mutate", json.dumps(CREATE).encode()).response
-        would = json.loads(response["auditAnnotations"]["would"])[0]["patch"] if mode == "Audit" else None
-        patches.append(would or json.loads(base64.b64decode(response["patch"])))
+        audit_outcomes = json.loads(response["auditAnnotations"]["would"])[0]["patch"] if mode == "Audit" else None
+        patches.append(audit_outcomes or json.loads(base64.b64decode(response["patch"])))
     assert patches[0] == patches[1]
 
 

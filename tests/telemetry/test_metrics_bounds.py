@@ -40,8 +40,10 @@ def test_twenty_thousand_hostile_verdicts_make_a_bounded_number_of_series() -> N
     metrics, policies = new(with_policies(2_500)), [compiled.policy.id for compiled in with_policies(2_500).policies]
     for i in range(20_000):
         known, rule = policies[i % 2_500], ("tolerations", "disruption", "mig_resources")[i % 3]
-        would = AuditOutcome(policy=f"ClusterGPUPolicy/{i}\n\"{{}}'", mode=MODES[i // 3 % 3], edits=edited((), rule).edits)
-        metrics.decided("mutate", "CREATE", replace(edited([known, f"GPUPolicy/ml-{i}/{'x' * 300}"], rule), would=(would,)))
+        audit_outcomes = AuditOutcome(policy=f"ClusterGPUPolicy/{i}\n\"{{}}'", mode=MODES[i // 3 % 3], edits=edited((), rule).edits)
+        metrics.decided(
+            "mutate", "CREATE", replace(edited([known, f"GPUPolicy/ml-{i}/{'x' * 300}"], rule), audit_outcomes=(audit_outcomes,))
+        )
     named = [labels for labels in series(metrics, OUTCOMES) if labels["policy"] != OTHER]
     others = [labels for labels in series(metrics, OUTCOMES) if labels["policy"] == OTHER]
     assert len(named) == MOST_OF_TENANTS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from analysis.reviews.verdict_records import MOST_RECORDS, denial_records, remark_records, would_records
+from analysis.reviews.verdict_records import MOST_RECORDS, audit_records, denial_records, remark_records
 from documents.printable import cut
 from policies.request import Phase
 from policies.verdict import Verdict
@@ -62,7 +62,7 @@ def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
             "editsInAll": len(written),
             "denials": list(denial_records(verdict.violations)),
             "remarks": list(remark_records(verdict.remarks)),
-            "would": would_records(verdict),
+            "would": audit_records(verdict),
             "notAudited": verdict.uncounted,
         }
     )

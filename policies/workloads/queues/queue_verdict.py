@@ -65,7 +65,7 @@ def evaluate_queue(
         edits=now.edits,
         violations=() if mutates else now.violations,
         remarks=now.remarks,
-        would=tuple(one.would([*enforced, soft], soft, now, standing) for soft in softer[:most]),
+        audit_outcomes=tuple(one.audit_outcomes([*enforced, soft], soft, now, standing) for soft in softer[:most]),
         uncounted=max(0, len(softer) - most),
         matched=tuple(c.policy.id for c in matched),
         judged=bool(matched),
@@ -103,11 +103,11 @@ class _QueueResult:
         violations = (required_queue.violation(*way) for way in ways)
         return ObjectOutcome(edits, tuple(violation for violation in violations if violation.key not in known), remarks)
 
-    def would(self, policies: Sequence[Compiled], one: Compiled, now: ObjectOutcome, standing: Sequence[Entry]) -> AuditOutcome:
+    def audit_outcomes(self, policies: Sequence[Compiled], one: Compiled, now: ObjectOutcome, standing: Sequence[Entry]) -> AuditOutcome:
         """Return what one policy in Audit or Warn would add: ``policies`` are those in force and it."""
         then = self.under(policies)
         patch = self.patch(then.edits, standing) if self.phase == "mutate" and not then.violations else ()
-        return replace(then, patch=patch).would(one.policy, one.mode, now)
+        return replace(then, patch=patch).audit_outcomes(one.policy, one.mode, now)
 
     def patch(self, edits: Sequence[Edit], standing: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
         came = map_at(map_at(self.made.value, "metadata"), "annotations").get(APPLIED)

@@ -38,20 +38,20 @@ def test_what_policies_in_audit_would_do_is_said_of_pods_that_others_have_change
     judged = audit_pod(stored(as_stored(after, request.namespace, "node-bare"), WIDE), facts)
     assert (judged is not None) == verdict.judged
     if judged is not None:
-        wanted = [w for w in verdict.would if w.edits or w.dropped or w.violations]
-        assert [compared(w) for w in judged.would] == [compared(w) for w in wanted]
+        wanted = [w for w in verdict.audit_outcomes if w.edits or w.dropped or w.violations]
+        assert [compared(w) for w in judged.audit_outcomes] == [compared(w) for w in wanted]
         assert (judged.matched, judged.uncounted) == (verdict.matched, verdict.uncounted)
 
 
 RECORD = "/berth.dev~1applied"
 
 
-def compared(would: AuditOutcome) -> tuple[object, ...]:
+def compared(outcome: AuditOutcome) -> tuple[object, ...]:
     """Return what is compared of a policy: all but two things that only a stored pod shows. These are the removal of what the API server
     wrote for a pod without a class, and the record of edits, which names an Audit policy beside an enforced policy with the same value."""
-    edits = [edit for edit in would.edits if edit.path[-1] not in OF_NO_CLASS]
-    patch = [step for step in would.patch if step["path"].rpartition("/")[2] not in OF_NO_CLASS and not step["path"].endswith(RECORD)]
-    return would.policy, would.mode, edits, would.violations, patch
+    edits = [edit for edit in outcome.edits if edit.path[-1] not in OF_NO_CLASS]
+    patch = [step for step in outcome.patch if step["path"].rpartition("/")[2] not in OF_NO_CLASS and not step["path"].endswith(RECORD)]
+    return outcome.policy, outcome.mode, edits, outcome.violations, patch
 
 
 @given(audited())
@@ -98,8 +98,8 @@ def test_a_pod_that_already_is_as_a_policy_in_audit_wants_it_is_not_reported() -
     enforced = policy("grace", "Enforce", default=Default(grace=600))
     verdict = evaluate(Request(namespace="default", pod=gpu_pod()), facts_of(enforced))
     pod = as_stored(jsonpatch.apply_patch(gpu_pod(), list(verdict.patch)), "default", "node-t4")
-    assert judged(pod, facts_of(replace(enforced, mode="Audit"))).would == ()
-    assert judged(as_stored(gpu_pod(), "default"), facts_of(replace(enforced, mode="Audit"))).would != ()
+    assert judged(pod, facts_of(replace(enforced, mode="Audit"))).audit_outcomes == ()
+    assert judged(as_stored(gpu_pod(), "default"), facts_of(replace(enforced, mode="Audit"))).audit_outcomes != ()
 
 
 def test_a_default_that_keeps_another_from_acting_is_a_change() -> None:
@@ -110,18 +110,18 @@ def test_a_default_that_keeps_another_from_acting_is_a_change() -> None:
     )
     verdict = evaluate(Request(namespace="default", pod=gpu_pod()), facts_of(paid, spot))
     pod = as_stored(jsonpatch.apply_patch(gpu_pod(), list(verdict.patch)), "default", "node-p5")
-    (would,) = judged(pod, facts_of(paid, spot)).would
-    assert (would.policy, would.edits, would.patch) == ("ClusterGPUPolicy/spot", (), ())
-    assert [edit.rule for edit in would.dropped] == ["node_affinity"]
+    (audit_outcomes,) = judged(pod, facts_of(paid, spot)).audit_outcomes
+    assert (audit_outcomes.policy, audit_outcomes.edits, audit_outcomes.patch) == ("ClusterGPUPolicy/spot", (), ())
+    assert [edit.rule for edit in audit_outcomes.dropped] == ["node_affinity"]
 
 
 def test_another_value_in_place_of_what_is_enforced_drops_nothing() -> None:
     """A longer grace period, and a narrower place: they are written, not kept from being written."""
     enforced = policy("a", "Enforce", default=Default(grace=600), require=Require(capacity=("on-demand", "spot")))
     narrower = policy("b", "Audit", default=Default(grace=1200), require=Require(capacity=("spot",)))
-    (would,) = evaluate(Request(namespace="default", pod=gpu_pod()), facts_of(enforced, narrower)).would
-    assert {edit.rule for edit in would.edits} == {"checkpoint_grace", "node_affinity"}
-    assert would.dropped == ()
+    (audit_outcomes,) = evaluate(Request(namespace="default", pod=gpu_pod()), facts_of(enforced, narrower)).audit_outcomes
+    assert {edit.rule for edit in audit_outcomes.edits} == {"checkpoint_grace", "node_affinity"}
+    assert audit_outcomes.dropped == ()
 
 
 def test_a_running_pod_that_no_longer_fits_is_found() -> None:

@@ -45,7 +45,11 @@ def test_the_patch_turns_the_pod_that_enforce_makes_into_that_which_it_would_mak
     made = jsonpatch.apply_patch(request.pod, list(verdict.patch))
     if not made["metadata"].get("annotations", {}).get(APPLIED, "[]").startswith("["):
         return  # the record is cut
-    wanted = {would.policy: jsonpatch.apply_patch(request.pod, list(would.patch)) for would in verdict.would if not would.violations}
+    wanted = {
+        outcome.policy: jsonpatch.apply_patch(request.pod, list(outcome.patch))
+        for outcome in verdict.audit_outcomes
+        if not outcome.violations
+    }
     for pod in (made, request.pod):
         judged = audit_pod(stored(as_stored(pod, request.namespace, "node-bare"), WIDE), facts)
         for one in audit_results(judged) if judged is not None else ():
@@ -63,9 +67,11 @@ def test_what_is_enforced_is_no_part_of_what_would_change() -> None:
     pod = {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
     judged = audit_pod(stored(as_stored(pod, "default"), WIDE), facts)
     assert judged is not None
-    missing, would = sorted(audit_results(judged), key=lambda one: one.finding)
+    missing, audit_outcomes = sorted(audit_results(judged), key=lambda one: one.finding)
     assert (missing.finding, missing.paths, missing.patch) == ("not-as-enforced", ("terminationGracePeriodSeconds",), "")
-    assert [operation["path"].split("/")[1] for operation in json.loads(would.patch)] == ["metadata"] * len(json.loads(would.patch))
+    assert [operation["path"].split("/")[1] for operation in json.loads(audit_outcomes.patch)] == ["metadata"] * len(
+        json.loads(audit_outcomes.patch)
+    )
 
 
 @pytest.mark.parametrize("platforms", [("karpenter-aws", "gfd"), ("gke",), ("eks-auto", "gfd"), ("gfd",)], ids="+".join)

@@ -231,14 +231,14 @@ def test_a_model_that_is_not_left_is_denied(random: Random) -> None:
 def test_would_is_what_the_engine_says_of_audit_and_warn(random: Random) -> None:
     """One layer for each policy in Audit or Warn that matches, denying as the engine would; without a row it would change nothing."""
     seen = both(random)
-    layers = {layer.policies[0]: layer for layer in seen.answer.would}
-    matched = {would.policy for would in seen.verdict.would}
+    layers = {layer.policies[0]: layer for layer in seen.answer.audit_outcomes}
+    matched = {outcome.policy for outcome in seen.verdict.audit_outcomes}
     assert matched <= set(layers)
-    for would in seen.verdict.would:
-        layer = layers[would.policy]
-        assert layer.denied == would.violations
+    for outcome in seen.verdict.audit_outcomes:
+        layer = layers[outcome.policy]
+        assert layer.denied == outcome.violations
         if not layer.rows and not layer.denied:
-            assert would.edits == ()
+            assert outcome.edits == ()
 
 
 def grid() -> Iterator[PodKind]:
@@ -253,7 +253,7 @@ def test_what_holds_for_some_pods_is_shown_and_not_dropped(random: Random) -> No
     """Where everything is open, each policy acts always, or in a layer whose pod it matches; one without a pod matches none at all."""
     facts = world(random, MODES).snapshot.facts_for(random.choice(NAMESPACES))
     answer = effective(facts, PodKind())
-    layers = [*answer.some, *answer.would]
+    layers = [*answer.some, *answer.audit_outcomes]
     for standing in answer.policies:
         assert standing.acts != "never"
         if standing.acts == "sometimes":
@@ -476,7 +476,7 @@ def test_audit_and_warn_stand_apart() -> None:
     softer = of("b", mode="Warn", require=Require(gpus_per_pod=DeviceLimit(one_of=(8,))))
     answer = asked(of("a", require=Require(gpus_per_pod=DeviceLimit(max=8))), softer)
     assert rows(answer, "require", "gpusPerPod.oneOf") == []
-    (layer,) = answer.would
+    (layer,) = answer.audit_outcomes
     assert layer.title == f"{B} (Warn)"
     assert [row.field for row in layer.rows] == ["gpusPerPod.oneOf"]
     assert str(layer.denied[0]).startswith("BERTH-112: the pod requests 1 GPUs")
@@ -487,7 +487,7 @@ def test_what_is_denied_anyway_is_not_denied_again_by_another_who_asks() -> None
     whole = Require(gpus_per_pod=DeviceLimit(one_of=(8,)))
     answer = asked(of("a", require=whole), of("b", mode="Audit", require=whole))
     assert [violation.code for violation in answer.look.denied] == ["BERTH-112"]
-    (layer,) = answer.would
+    (layer,) = answer.audit_outcomes
     assert layer.denied == ()
 
 
@@ -496,7 +496,7 @@ def test_a_mode_that_is_capped_shows_both() -> None:
     answer = asked(of("a", default=Default(grace=120)), max_mode="Audit")
     assert [(s.mode, s.policy.mode) for s in answer.policies] == [("Audit", "Enforce")]
     assert answer.look.rows == ()
-    assert [row.field for row in answer.would[0].rows] == ["gracePeriod"]
+    assert [row.field for row in answer.audit_outcomes[0].rows] == ["gracePeriod"]
 
 
 def test_policies_that_leave_nothing_are_told_as_the_engine_tells_it() -> None:

@@ -50,7 +50,7 @@ def test_a_pod_that_berth_was_not_asked_about_has_no_record() -> None:
     assert made(noted(0, "mutate.berth.dev.example.com", label("x"))).then is None
     asked = made(noted(0, MUTATE)).then
     assert asked is not None
-    assert (asked.patches, asked.would, asked.denied) == ((), (), None)
+    assert (asked.patches, asked.audit_outcomes, asked.denied) == ((), (), None)
 
 
 def test_a_denial_of_either_phase_is_a_record() -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 from analysis import admission_preview
 from analysis.replay.creations import Creation, creation
-from analysis.replay.decision import DenialReason, RecordedDecision, WouldBe, of_judgement
+from analysis.replay.decision import AuditedChange, DenialReason, RecordedDecision, of_judgement
 from analysis.replay.difference import Side, difference
 from analysis.replay.effects import EditEffect
 from policies.pods.view import Pod
@@ -57,17 +57,22 @@ def test_other_edits_are_due_to_both_sides_and_show_what_differs() -> None:
 
 def test_what_an_audited_policy_would_do_is_compared_last() -> None:
     """And only as far as the record goes: it may lack policies, patches, or all of it."""
-    would = WouldBe(frozenset({"BERTH-111"}), frozenset())
-    then, now = RecordedDecision(would={"ClusterGPUPolicy/a": would}), RecordedDecision(would={})
+    audit_outcomes = AuditedChange(frozenset({"BERTH-111"}), frozenset())
+    then, now = RecordedDecision(audit_outcomes={"ClusterGPUPolicy/a": audit_outcomes}), RecordedDecision(audit_outcomes={})
     found = difference(then, now)
     assert found is not None
     assert (found.turn, found.policies) == ("other-would", ("ClusterGPUPolicy/a",))
     assert (found.then, found.now) == (Side("would deny", ("BERTH-111",)), Side("nothing"))
-    assert difference(RecordedDecision(would=None), now) is None
-    assert difference(RecordedDecision(would={}, whole=False), RecordedDecision(would={"ClusterGPUPolicy/z": would})) is None
-    counted = WouldBe(frozenset(), None)
-    written = WouldBe(frozenset(), frozenset({GRACE}))
-    assert difference(RecordedDecision(would={"a": counted}), RecordedDecision(would={"a": written})) is None
+    assert difference(RecordedDecision(audit_outcomes=None), now) is None
+    assert (
+        difference(
+            RecordedDecision(audit_outcomes={}, whole=False), RecordedDecision(audit_outcomes={"ClusterGPUPolicy/z": audit_outcomes})
+        )
+        is None
+    )
+    counted = AuditedChange(frozenset(), None)
+    written = AuditedChange(frozenset(), frozenset({GRACE}))
+    assert difference(RecordedDecision(audit_outcomes={"a": counted}), RecordedDecision(audit_outcomes={"a": written})) is None
 
 
 def test_a_record_differs_from_what_other_policies_decide_as_the_decision_itself_does() -> None:

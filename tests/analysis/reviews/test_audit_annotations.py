@@ -24,13 +24,13 @@ QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 """the name part of a qualified name (apimachinery util/validation), which an annotation's key must be"""
 
 
-def would(policy: str = "ClusterGPUPolicy/audited", **fields: Any) -> AuditOutcome:
+def audit_outcomes(policy: str = "ClusterGPUPolicy/audited", **fields: Any) -> AuditOutcome:
     return AuditOutcome(policy=policy, mode="Audit", **fields)
 
 
 def test_keys_are_qualified_names() -> None:
     """The API server drops an annotation whose key is none."""
-    annotations = audit_annotations(Verdict(violations=(DENIAL,), would=(would(violations=(DENIAL,)),)))
+    annotations = audit_annotations(Verdict(violations=(DENIAL,), audit_outcomes=(audit_outcomes(violations=(DENIAL,)),)))
     assert list(annotations) == ["would", "denied"]
     assert all(QUALIFIED.fullmatch(key) and len(key) <= 63 for key in annotations)
 
@@ -38,7 +38,7 @@ def test_keys_are_qualified_names() -> None:
 def test_a_would_be_patch_is_kept_whole() -> None:
     """Who, in which mode, the patch, and what it would deny or say."""
     remark = worded.remark("BERTH-201", "t", rule="node_affinity")
-    kept = json.loads(audit_annotations(Verdict(would=(would(edits=(EDIT,), patch=PATCH, remarks=(remark,)),)))["would"])
+    kept = json.loads(audit_annotations(Verdict(audit_outcomes=(audit_outcomes(edits=(EDIT,), patch=PATCH, remarks=(remark,)),)))["would"])
     assert kept == [
         {
             "policy": "ClusterGPUPolicy/audited",
@@ -58,7 +58,7 @@ def test_a_denial_is_kept() -> None:
 
 def test_what_changes_nothing_is_not_kept() -> None:
     """An audited policy that would do nothing says nothing."""
-    assert audit_annotations(Verdict(edits=(EDIT,), patch=PATCH, would=(would(),))) == {}
+    assert audit_annotations(Verdict(edits=(EDIT,), patch=PATCH, audit_outcomes=(audit_outcomes(),))) == {}
 
 
 @pytest.mark.parametrize("number", [16, 1000])
@@ -66,9 +66,9 @@ def test_what_is_kept_is_bounded(number: int) -> None:
     """Patches give way to their length, then the list to its length: an audit event is no place for a megabyte."""
     big = ({"op": "add", "path": "/metadata/annotations/x", "value": "y" * 4000},)
     long = worded.denial("BERTH-101", "f" * 100_000)
-    kept = audit_annotations(Verdict(would=tuple(would(f"ClusterGPUPolicy/{n}", patch=big, violations=(long,)) for n in range(number))))[
-        "would"
-    ]
+    kept = audit_annotations(
+        Verdict(audit_outcomes=tuple(audit_outcomes(f"ClusterGPUPolicy/{n}", patch=big, violations=(long,)) for n in range(number)))
+    )["would"]
     assert len(kept) <= MOST_BYTES + 1000
     entries = json.loads(kept)
     assert "patch" in entries[0]
@@ -78,7 +78,7 @@ def test_what_is_kept_is_bounded(number: int) -> None:
 
 def test_nothing_is_annotated_on_dry_run() -> None:
     """The answer is the same but for that."""
-    verdict = Verdict(would=(would(violations=(DENIAL,)),))
+    verdict = Verdict(audit_outcomes=(audit_outcomes(violations=(DENIAL,)),))
     dry = parse(json.dumps(with_dry_run()).encode())
     assert "auditAnnotations" in answer_review(REVIEW, verdict)["response"]
     assert "auditAnnotations" not in answer_review(dry, verdict)["response"]

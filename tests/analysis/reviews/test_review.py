@@ -200,7 +200,7 @@ def test_a_policy_in_warn_says_what_it_would_deny() -> None:
     """Warn is one warning per would-be denial; Audit says nothing to the author."""
     warn = AuditOutcome(policy="ClusterGPUPolicy/x", mode="Warn", violations=(MISMATCH,))
     audit = AuditOutcome(policy="ClusterGPUPolicy/y", mode="Audit", violations=(MISMATCH,))
-    assert warnings(Verdict(would=(warn, audit))) == [
+    assert warnings(Verdict(audit_outcomes=(warn, audit))) == [
         "BERTH-101 (would be denied if ClusterGPUPolicy/x were in Enforce): the request is not the limit; make them equal"
     ]
 

@@ -104,10 +104,10 @@ def test_audit_says_of_stored_pods_what_enforce_does(world: World) -> None:
     for policy in AUDITED:
         world.enforce(policy)
         for name, pod in manifests.items():
-            would = of(audited[name], f"ClusterGPUPolicy/{policy}")
-            changes += would is not None
+            audit_outcomes = of(audited[name], f"ClusterGPUPolicy/{policy}")
+            changes += audit_outcomes is not None
             reply, outcome = world.created(pod), changes_of(audited[name], f"ClusterGPUPolicy/{policy}")
-            texts = difference(would, before[name], plain[name], reply), reported(outcome, before[name], reply)
+            texts = difference(audit_outcomes, before[name], plain[name], reply), reported(outcome, before[name], reply)
             differences += [f"{policy}, {name}: {text}" for text in texts if text is not None]
     assert not differences, "\n".join(differences)
     print(f"{len(manifests)} pods, {changes} would-be changes and denials, 0 differences")
@@ -130,7 +130,7 @@ def of_a_claimed_controller(pod: Raw) -> bool:
 
 
 def of(judgement: Judgement | None, policy: str) -> AuditOutcome | None:
-    return next((one for one in judgement.would if one.policy == policy), None) if judgement is not None else None
+    return next((one for one in judgement.audit_outcomes if one.policy == policy), None) if judgement is not None else None
 
 
 def changes_of(judgement: Judgement | None, policy: str) -> AuditResult | None:
@@ -139,18 +139,18 @@ def changes_of(judgement: Judgement | None, policy: str) -> AuditResult | None:
     return next((one for one in found if one.finding == "would-change" and one.policies == (policy,)), None)
 
 
-def difference(would: AuditOutcome | None, before: Raw, plain: Raw, reply: Reply) -> str | None:
+def difference(outcome: AuditOutcome | None, before: Raw, plain: Raw, reply: Reply) -> str | None:
     """Between what was said and what the API server has done."""
-    if would is not None and would.violations:
-        denied = reply.status == 403 and would.violations[0].code in reply.message
+    if outcome is not None and outcome.violations:
+        denied = reply.status == 403 and outcome.violations[0].code in reply.message
         return None if denied else f"was to be denied: {reply.status} {reply.message}"
     if not reply.ok:
         return f"was not to be denied: {reply.message}"
     if _is_cut(before):
         return None
-    wanted = before if would is None else jsonpatch.apply_patch(plain, list(would.patch))
+    wanted = before if outcome is None else jsonpatch.apply_patch(plain, list(outcome.patch))
     found = jsonpatch.make_patch(_compared(wanted), _compared(reply.body))
-    return f"{'as before' if would is None else 'as patched'}, and then {found}" if found else None
+    return f"{'as before' if outcome is None else 'as patched'}, and then {found}" if found else None
 
 
 def _is_cut(pod: Raw) -> bool:

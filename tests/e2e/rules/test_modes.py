@@ -112,7 +112,7 @@ class Tried:
 
     plain: Raw
     audited: Raw
-    would: Raw
+    audit_outcomes: Raw
     enforced: Reply
 
 
@@ -126,7 +126,9 @@ def tried(world: Modes) -> dict[str, Tried]:
     with enforcing(world):
         enforced = {name: api.try_create(made, world["audit"]) for name, made in pods.items()}
     world.clear()
-    return {name: Tried(plain=plain[name], audited=audited[name], would=recorded[name][0], enforced=enforced[name]) for name in pods}
+    return {
+        name: Tried(plain=plain[name], audited=audited[name], audit_outcomes=recorded[name][0], enforced=enforced[name]) for name in pods
+    }
 
 
 @pytest.mark.parametrize("name", [*EDITED, "wrong"])
@@ -139,19 +141,23 @@ def test_audit_changes_nothing(tried: dict[str, Tried], name: str) -> None:
 def test_audit_tells_what_enforce_then_does(tried: dict[str, Tried], name: str) -> None:
     """The patch that the audit log has, on the pod as it was stored, is what Enforce stores."""
     one = tried[name]
-    assert (one.would["policy"], one.would["mode"], one.would["denials"]) == ("ClusterGPUPolicy/tried", "Audit", [])
+    assert (one.audit_outcomes["policy"], one.audit_outcomes["mode"], one.audit_outcomes["denials"]) == (
+        "ClusterGPUPolicy/tried",
+        "Audit",
+        [],
+    )
     assert one.enforced.ok, one.enforced.message
     assert decided(one.enforced.body) != decided(one.audited)
-    assert decided(jsonpatch.apply_patch(one.audited, one.would["patch"])) == decided(one.enforced.body)
+    assert decided(jsonpatch.apply_patch(one.audited, one.audit_outcomes["patch"])) == decided(one.enforced.body)
 
 
 def test_audit_tells_what_enforce_then_denies(world: Modes, tried: dict[str, Tried]) -> None:
     """The denials that the audit log had are those that it has when the pod is denied, and that the author reads."""
     one = tried["wrong"]
     assert one.enforced.status == 403, one.enforced.message
-    assert [denial["code"] for denial in one.would["denials"]] == ["BERTH-121", "BERTH-111"]
-    assert all(f"{denial['code']}: {denial['fact']}" in one.enforced.message for denial in one.would["denials"])
-    assert audit_annotations(world, "audit", "wrong") == {DENIED: one.would["denials"]}
+    assert [denial["code"] for denial in one.audit_outcomes["denials"]] == ["BERTH-121", "BERTH-111"]
+    assert all(f"{denial['code']}: {denial['fact']}" in one.enforced.message for denial in one.audit_outcomes["denials"])
+    assert audit_annotations(world, "audit", "wrong") == {DENIED: one.audit_outcomes["denials"]}
 
 
 def test_a_pod_in_audit_waits_as_without_berth(world: Modes) -> None:
@@ -179,8 +185,8 @@ def test_warn_lets_the_pod_through_and_tells_who_typed_it(world: Modes) -> None:
     assert stored is not None
     assert APPLIED not in stored["metadata"].get("annotations", {})
     assert node_of(world.cluster, stored) == "t4"
-    (would,) = audit_annotations(world, "warn", "soon-denied")[WOULD]
-    assert (would["mode"], [one["code"] for one in would["denials"]]) == ("Warn", ["BERTH-121"])
+    (audit_outcomes,) = audit_annotations(world, "warn", "soon-denied")[WOULD]
+    assert (audit_outcomes["mode"], [one["code"] for one in audit_outcomes["denials"]]) == ("Warn", ["BERTH-121"])
 
 
 IN_ENFORCE = "(its pods will be denied): spec.template.spec.nodeSelector"
@@ -267,5 +273,5 @@ def test_the_brake_stops_what_enforces(cluster: Cluster) -> None:
         made = named("braked", pod(gpus(3)))
         stored = [cluster.api.create(made, braked[key]) for key in ("plain", "enforce")]
         assert decided(stored[0]) == decided(stored[1])
-        (would,) = audit_annotations(braked, "enforce", "braked")[WOULD]
-        assert [one["code"] for one in would["denials"]] == ["BERTH-111"]
+        (audit_outcomes,) = audit_annotations(braked, "enforce", "braked")[WOULD]
+        assert [one["code"] for one in audit_outcomes["denials"]] == ["BERTH-111"]

@@ -76,7 +76,7 @@ def test_the_order_of_policies_never_matters() -> None:
         verdict, other = judged(made, facts), judged(made, facts_of(random, CATALOG, given))
         assert json.dumps(list(verdict.patch)) == json.dumps(list(other.patch))
         assert list(map(str, (*verdict.violations, *verdict.remarks))) == list(map(str, (*other.violations, *other.remarks)))
-        assert verdict.would == other.would
+        assert verdict.audit_outcomes == other.audit_outcomes
 
 
 def test_only_selectors_are_added_and_everything_else_survives() -> None:
@@ -190,8 +190,8 @@ def id_of(policy: Raw) -> str:
 def test_what_a_policy_would_do_is_what_it_does(mode: str) -> None:
     """The patch that is reported of one policy in Audit or Warn is the one that Enforce gives."""
     for random, given, facts, made in worlds(6, modes=("Enforce", mode)):
-        for would in judged(made, facts).would:
-            switched = [{**p, "spec": {**p["spec"], "mode": "Enforce"}} if id_of(p) == would.policy else p for p in given]
+        for outcome in judged(made, facts).audit_outcomes:
+            switched = [{**p, "spec": {**p["spec"], "mode": "Enforce"}} if id_of(p) == outcome.policy else p for p in given]
             then = judged(made, facts_of(random, CATALOG, switched))
-            assert would.patch == then.patch
-            assert {v.key for v in would.violations} <= {v.key for v in then.violations}
+            assert outcome.patch == then.patch
+            assert {v.key for v in outcome.violations} <= {v.key for v in then.violations}

@@ -67,7 +67,7 @@ def of_verdict(verdict: Verdict, review: Review, phase: Phase) -> dict[str, Any]
         "allowed": response["allowed"],
         "patch": response.get("patch"),
         "denied": [without_text(v) for v in verdict.violations],
-        "would": [(w.policy, w.patch, [*map(without_text, w.violations)], [*map(without_text, w.remarks)]) for w in verdict.would],
+        "would": [(w.policy, w.patch, [*map(without_text, w.violations)], [*map(without_text, w.remarks)]) for w in verdict.audit_outcomes],
         "warned": [without_text(r) for r in warnings.warned(verdict.remarks, verdict.violations, review.pod)],
         "platform": [without_text(r) for r in warnings.of_platform(verdict.remarks, review.pod)],
         "warnings": codes(response.get("warnings", [])),
@@ -102,7 +102,9 @@ def of_look(look: Look) -> list[object]:
 
 def of_effective(answer_: Effective) -> list[object]:
     """Each row with the codes of the remarks that belong to it."""
-    layers = [(one.title, one.policies, [row.field for row in one.rows], len(one.denied)) for one in (*answer_.some, *answer_.would)]
+    layers = [
+        (one.title, one.policies, [row.field for row in one.rows], len(one.denied)) for one in (*answer_.some, *answer_.audit_outcomes)
+    ]
     return [*of_look(answer_.look), layers]
 
 

@@ -42,7 +42,7 @@ def test_a_stored_pod_is_judged_as_it_arrived(case: Case) -> None:
     assert APPLIED not in came.get("metadata", {}).get("annotations", {})
     again = mutated(case, came)
     assert (again.edits, again.violations, again.matched) == (first.edits, first.violations, first.matched)
-    for now, then in zip(again.would, first.would, strict=True):
+    for now, then in zip(again.audit_outcomes, first.audit_outcomes, strict=True):
         assert (now.policy, now.edits, now.violations) == (then.policy, then.edits, then.violations)
 
 

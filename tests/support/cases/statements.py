@@ -50,12 +50,12 @@ def _breaches(statements: Iterable[Callable[..., Iterable[object]]], *subject: o
 
 def violations(verdict: Verdict) -> list[Violation]:
     """Return the denials of all policies, in whatever mode."""
-    return [*verdict.violations, *(violation for would in verdict.would for violation in would.violations)]
+    return [*verdict.violations, *(violation for outcome in verdict.audit_outcomes for violation in outcome.violations)]
 
 
 def remarks(verdict: Verdict) -> list[Remark]:
     """Return the remarks about all policies, in whatever mode."""
-    return [*verdict.remarks, *(remark for would in verdict.would for remark in would.remarks)]
+    return [*verdict.remarks, *(remark for outcome in verdict.audit_outcomes for remark in outcome.remarks)]
 
 
 # --- decisions ---------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def policies_named(decided: DecidedCase) -> set[str]:
     """Return the policies that edit or would do something."""
     outcome = decided.decision.outcome
     return {name for edit in outcome.get("edits", ()) for name in edit["by"].split(", ")} | {
-        would["policy"] for would in outcome.get("would", ())
+        audited["policy"] for audited in outcome.get("would", ())
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.review import parse
-from analysis.reviews.verdict_records import would_records
+from analysis.reviews.verdict_records import audit_records
 from policies.verdict import AuditOutcome, Edit, Verdict
 from tests.support import worded
 from webhook.admission import log_fields
@@ -22,7 +22,7 @@ DENIAL = worded.denial("BERTH-101", "f", rule="requests_match_limits", policies=
 PATCH = ({"op": "add", "path": "/spec/tolerations", "value": [{"key": "k"}]},)
 
 
-def would(**fields: Any) -> AuditOutcome:
+def audit_outcomes(**fields: Any) -> AuditOutcome:
     return AuditOutcome(policy="ClusterGPUPolicy/audited", mode="Audit", **fields)
 
 
@@ -53,9 +53,9 @@ def test_a_line_tells_whose_pod_and_who_decided() -> None:
 
 def test_would_records_are_those_of_the_annotation() -> None:
     """The log and the audit log tell the same."""
-    verdict = Verdict(would=(would(edits=(EDIT,), patch=PATCH),))
-    assert json.loads(audit_annotations(verdict)["would"]) == json.loads(json.dumps(would_records(verdict)))
-    assert json.loads(of_decision(verdict, "mutate", "unmatched"))["would"] == json.loads(json.dumps(would_records(verdict)))
+    verdict = Verdict(audit_outcomes=(audit_outcomes(edits=(EDIT,), patch=PATCH),))
+    assert json.loads(audit_annotations(verdict)["would"]) == json.loads(json.dumps(audit_records(verdict)))
+    assert json.loads(of_decision(verdict, "mutate", "unmatched"))["would"] == json.loads(json.dumps(audit_records(verdict)))
 
 
 def test_a_pod_without_a_name_has_an_empty_one() -> None:

@@ -186,15 +186,15 @@ def test_a_policy_in_audit_says_what_enforce_would_write() -> None:
                 continue
             switched = [*given[:number], {**one, "spec": {**one["spec"], "mode": "Enforce"}}, *given[number + 1 :]]
             now, then = judged(value, world(given)), judged(value, world(switched))
-            would = [w for w in now.would if w.policy.endswith(f"/{one['metadata']['name']}")]
-            if not would:
+            audit_outcomes = [w for w in now.audit_outcomes if w.policy.endswith(f"/{one['metadata']['name']}")]
+            if not audit_outcomes:
                 assert then.edits == now.edits
                 continue
             denied = judged(after(value, then), world(switched), "validate").violations
-            assert {one.key for one in would[0].violations} <= {one.key for one in denied}
+            assert {one.key for one in audit_outcomes[0].violations} <= {one.key for one in denied}
             if denied:  # what is written on it then is not stored
                 continue
-            kept = {edit.path for edit in now.edits} - {edit.path for edit in would[0].dropped}
-            assert {edit.path for edit in then.edits} == kept | {edit.path for edit in would[0].edits}
-            told += bool(would[0].edits)
+            kept = {edit.path for edit in now.edits} - {edit.path for edit in audit_outcomes[0].dropped}
+            assert {edit.path for edit in then.edits} == kept | {edit.path for edit in audit_outcomes[0].edits}
+            told += bool(audit_outcomes[0].edits)
     assert told > 10
