@@ -210,12 +210,12 @@ def merge_material(known: Material, stored: Material) -> Material:
     """Return what was stored with what is missing in it and a replica still has in memory: authorities, keys,
     and the leaf."""
     mine = {one.fingerprint: one for one in known.authorities}
-    mended = tuple(
+    fixed = tuple(
         replace(one, key=mine[one.fingerprint].key) if one.key is None and one.fingerprint in mine else one for one in stored.authorities
     )
     missing = tuple(one for one in known.authorities if one.fingerprint not in stored.fingerprints)
     leaf = stored.leaf if stored.leaf is not None and stored.issuer() is not None else known.leaf
-    return Material(authorities=(*missing, *mended), leaf=leaf, rotated=stored.rotated or known.rotated)
+    return Material(authorities=(*missing, *fixed), leaf=leaf, rotated=stored.rotated or known.rotated)
 
 
 def _with(material: Material, old: Authority, new: Authority) -> Material:

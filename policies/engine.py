@@ -15,8 +15,8 @@ from policies import messages, work_budget
 from policies.admitted import holding
 from policies.messages import OF_EDITS, phrase
 from policies.offers.constraints import Compiled
-from policies.patch import applied, standing
-from policies.patch.standing import ValidEntries
+from policies.patch import applied, valid_entries
+from policies.patch.valid_entries import ValidEntries
 from policies.planning import defaults, plan
 from policies.planning.plan import Plan, ReviewedPod
 from policies.pods import updates
@@ -44,28 +44,28 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     """Return the verdict on one pod. ``read``: its projection (``projection.extract``), if that was made
     before. Raises PodError if the pod is not shaped like one."""
     pod = updates.as_asked(Pod(extract(request.pod, facts.reads) if read is None else read), request.old_pod)
-    about = plan.subject(request, facts, pod)
-    if not (about.devices.asked or pod.claims or annotated_fraction(pod) or _misspelt(pod, facts)):
+    subject = plan.review_pod(request, facts, pod)
+    if not (subject.devices.asked or pod.claims or annotated_fraction(pod) or _misspelt(pod, facts)):
         return Verdict(judged=False)
-    matched = about.possible
+    matched = subject.may_match
     enforced = tuple(c for c in matched if c.mode == "Enforce")
-    edits, violations, remarks = _one(facts, about, enforced)
-    entries = _standing(facts, about, enforced)
+    edits, violations, remarks = _one(facts, subject, enforced)
+    entries = _valid_entries(facts, subject, enforced)
     audit_outcomes: tuple[AuditOutcome, ...] = ()
     uncounted = 0
     # No mutating webhook is called for an update: what would be denied of it is told where it is judged.
     if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
-        audit_outcomes, uncounted = _audit_outcomes(facts, about, edits, violations, entries)
+        audit_outcomes, uncounted = _audit_outcomes(facts, subject, edits, violations, entries)
     return Verdict(
         edits=edits,
         violations=violations,
-        remarks=(*remarks, *(one for reason in (no_place, scale_from_zero) for one in reason.check(about, facts.snapshot, violations))),
+        remarks=(*remarks, *(one for reason in (no_place, scale_from_zero) for one in reason.check(subject, facts.snapshot, violations))),
         audit_outcomes=audit_outcomes,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
         patch=_patch(request, facts, pod, edits, violations, entries),
-        holding=holding(about, facts.snapshot) if _admits(request, violations) else NOTHING,
-        missing=about.devices.missing if any(violation.code in (UNCOUNTED, UNKNOWN) for violation in violations) else (),
+        holding=holding(subject, facts.snapshot) if _admits(request, violations) else NOTHING,
+        missing=subject.devices.missing if any(violation.code in (UNCOUNTED, UNKNOWN) for violation in violations) else (),
     )
 
 
@@ -78,21 +78,23 @@ def _misspelt(pod: Pod, facts: Facts) -> bool:
     return any(name in facts.snapshot.catalog.misspellings for container in pod.containers for name in container.resource_names)
 
 
-def _standing(facts: Facts, about: ReviewedPod, enforced: tuple[Compiled, ...]) -> list[applied.Entry]:
+def _valid_entries(facts: Facts, subject: ReviewedPod, enforced: tuple[Compiled, ...]) -> list[applied.Entry]:
     """Return the entries of ``berth.dev/applied`` that the pod arrives with and that the policies in force
     write themselves."""
-    request = about.request
-    if applied.APPLIED not in about.pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
+    request = subject.request
+    if applied.APPLIED not in subject.pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
         return []
-    return _true(facts, about, enforced).entries
+    return _true(facts, subject, enforced).entries
 
 
-def _true(facts: Facts, about: ReviewedPod, enforced: tuple[Compiled, ...]) -> ValidEntries:
+def _true(facts: Facts, subject: ReviewedPod, enforced: tuple[Compiled, ...]) -> ValidEntries:
     def write(raw: Raw) -> tuple[Edit, ...]:
         before = Pod(raw)
-        return _one(facts, plan.subject(about.request, facts, before)._replace(possible=about.possible, certain=about.certain), enforced)[0]
+        return _one(
+            facts, plan.review_pod(subject.request, facts, before)._replace(may_match=subject.may_match, matches=subject.matches), enforced
+        )[0]
 
-    return standing.find_valid_entries(about.pod.raw, facts.snapshot.whole, write)
+    return valid_entries.find_valid_entries(subject.pod.raw, facts.snapshot.whole, write)
 
 
 def arrived(request: Request, facts: Facts) -> Raw:
@@ -102,9 +104,9 @@ def arrived(request: Request, facts: Facts) -> Raw:
     What the record does not say (it is cut past 1 KiB), and what policies wrote that are no longer in force,
     stays: it counts as the author's. Raises PodError if the pod is not shaped like one.
     """
-    about = plan.subject(request, facts, Pod(extract(request.pod, facts.reads)))
-    enforced = tuple(c for c in about.possible if c.mode == "Enforce")
-    return standing.before(request.pod, _true(facts, about, enforced), facts.snapshot.whole)
+    subject = plan.review_pod(request, facts, Pod(extract(request.pod, facts.reads)))
+    enforced = tuple(c for c in subject.may_match if c.mode == "Enforce")
+    return valid_entries.before(request.pod, _true(facts, subject, enforced), facts.snapshot.whole)
 
 
 def _patch(
@@ -125,17 +127,17 @@ def _patch(
 
 
 def _one(
-    facts: Facts, about: ReviewedPod, policies: tuple[Compiled, ...]
+    facts: Facts, subject: ReviewedPod, policies: tuple[Compiled, ...]
 ) -> tuple[tuple[Edit, ...], tuple[Violation, ...], tuple[Remark, ...]]:
     """Return edits, violations and remarks under one set of policies."""
-    if not policies or about.actor.mirror:
+    if not policies or subject.actor.mirror:
         return (), (), ()
-    if about.request.operation == "UPDATE" and not updates.asks_anew(about.pod, about.request.old_pod, facts.snapshot.queues):
+    if subject.request.operation == "UPDATE" and not updates.asks_anew(subject.pod, subject.request.old_pod, facts.snapshot.queues):
         # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
-        made = plan.make(facts, about, policies)
-        return (), tuple(violation for check in ON_UPDATE.values() for violation in check(about.request, made)), ()
-    found = evaluate_policies(facts, about, policies)
-    remarks = found.remarks if about.request.phase == "mutate" else ()
+        made = plan.make_plan(facts, subject, policies)
+        return (), tuple(violation for check in ON_UPDATE.values() for violation in check(subject.request, made)), ()
+    found = evaluate_policies(facts, subject, policies)
+    remarks = found.remarks if subject.request.phase == "mutate" else ()
     if found.violations:  # nothing is edited then
         return (), found.violations, tuple(remark for remark in remarks if remark.code not in OF_EDITS)
     return found.edits, (), remarks
@@ -152,9 +154,9 @@ class PolicySetResult(NamedTuple):
     remarks: tuple[Remark, ...]
 
 
-def evaluate_policies(facts: Facts, about: ReviewedPod, policies: tuple[Compiled, ...]) -> PolicySetResult:
+def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: tuple[Compiled, ...]) -> PolicySetResult:
     """Make the plan, and let every rule write and judge by it."""
-    request, made = about.request, plan.make(facts, about, policies)
+    request, made = subject.request, plan.make_plan(facts, subject, policies)
     edits: list[Edit] = []
     if request.phase == "mutate":
         made = defaults.choose(made)
@@ -190,34 +192,34 @@ def _spared(violation: Violation, made: Plan) -> Remark:
         found=phrase("spared", fact=violation.found, fix=violation.advice, actor=made.actor.names),
         rule=violation.rule,
         policies=violation.policies,
-        about=violation.about,
+        path=violation.path,
         fields=violation.fields,
     )
 
 
 def _audit_outcomes(
-    facts: Facts, about: ReviewedPod, edits: tuple[Edit, ...], violations: tuple[Violation, ...], entries: list[applied.Entry]
+    facts: Facts, subject: ReviewedPod, edits: tuple[Edit, ...], violations: tuple[Violation, ...], entries: list[applied.Entry]
 ) -> tuple[tuple[AuditOutcome, ...], int]:
     """Return the outcome of each Audit or Warn policy alone on top of the enforced ones, and the number
     that were not evaluated."""
-    matched, pod = about.possible, about.pod
+    matched, pod = subject.may_match, subject.pod
     softer = [c for c in matched if c.mode != "Enforce"]
-    done, denied = {_deed(e) for e in edits}, {v.key for v in violations}
+    done, denied = {_edit_identity(e) for e in edits}, {v.key for v in violations}
     most = _most_audited(pod, len(matched) - len(softer)) if softer else 0
     out = []
     for compiled in softer[:most]:
         with_it = tuple(c for c in matched if c.mode == "Enforce" or c is compiled)
-        more_edits, more_violations, remarks = _one(facts, about, with_it)
-        deeds, places = [_deed(e) for e in more_edits], {_place(e) for e in more_edits}
+        more_edits, more_violations, remarks = _one(facts, subject, with_it)
+        identities, places = [_edit_identity(e) for e in more_edits], {_place(e) for e in more_edits}
         out.append(
             AuditOutcome(
                 policy=compiled.policy.id,
                 mode=compiled.mode,
-                edits=tuple(e for e, deed in zip(more_edits, deeds, strict=True) if deed not in done),
+                edits=tuple(e for e, identity in zip(more_edits, identities, strict=True) if identity not in done),
                 dropped=() if more_violations else tuple(e for e in edits if _place(e) not in places),
                 violations=tuple(v for v in more_violations if v.key not in denied),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
-                patch=_patch(about.request, facts, pod, more_edits, more_violations, entries),
+                patch=_patch(subject.request, facts, pod, more_edits, more_violations, entries),
             )
         )
     return tuple(out), max(0, len(softer) - most)
@@ -230,7 +232,7 @@ def _most_audited(pod: Pod, enforced: int) -> int:
     return MOST_AUDITED if size <= LARGE else max(1, MOST_AUDITED * LARGE // size)
 
 
-def _deed(edit: Edit) -> tuple[str, Path, str]:
+def _edit_identity(edit: Edit) -> tuple[str, Path, str]:
     """Return what an edit does, whoever asks for it."""
     return edit.op, edit.path, json.dumps(edit.value, sort_keys=True)
 

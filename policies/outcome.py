@@ -24,12 +24,12 @@ class ObjectOutcome:
     def audit_outcomes(self, policy: Policy, mode: Mode, now: ObjectOutcome) -> AuditOutcome:
         """Return what a policy in Audit or Warn would add, where this comes of the policies in force and of it. ``now``: what comes
         of those in force."""
-        done, denied = {_deed(edit) for edit in now.edits}, {violation.key for violation in now.violations}
+        done, denied = {_edit_identity(edit) for edit in now.edits}, {violation.key for violation in now.violations}
         places = {edit.path for edit in self.edits}
         return AuditOutcome(
             policy=policy.id,
             mode=mode,
-            edits=() if self.violations else tuple(edit for edit in self.edits if _deed(edit) not in done),
+            edits=() if self.violations else tuple(edit for edit in self.edits if _edit_identity(edit) not in done),
             dropped=() if self.violations else tuple(edit for edit in now.edits if edit.path not in places),
             violations=tuple(violation for violation in self.violations if violation.key not in denied),
             remarks=tuple(remark for remark in self.remarks if policy.id in remark.policies),
@@ -37,5 +37,5 @@ class ObjectOutcome:
         )
 
 
-def _deed(edit: Edit) -> tuple[Path, str]:
+def _edit_identity(edit: Edit) -> tuple[Path, str]:
     return edit.path, json.dumps(edit.value, sort_keys=True)

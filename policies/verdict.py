@@ -84,7 +84,7 @@ class Violation:
     """Further details: the other side, nearest names, all values."""
     rule: str
     policies: tuple[str, ...] = ()
-    about: Path = field(default=(), compare=False)
+    path: Path = field(default=(), compare=False)
     """The value of the pod that it is about; a remark may be about the same."""
     fields: tuple[Field, ...] = field(default=(), compare=False)
     """of the policies that it is about"""
@@ -145,7 +145,7 @@ class Remark:
     found: Phrase
     rule: str = ""
     policies: tuple[str, ...] = ()
-    about: Path = field(default=(), compare=False)
+    path: Path = field(default=(), compare=False)
     """the value of the pod that it is about: the author's own annotation, or a label that is not known"""
     fields: tuple[Field, ...] = field(default=(), compare=False)
     """of the policies that it is about"""

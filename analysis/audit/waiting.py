@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from policies.planning.plan import subject
+from policies.planning.plan import review_pod
 from policies.pods.projection import extract
 from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.reasons.no_place import nearest_place
@@ -32,7 +32,7 @@ def reason(request: Request, facts: Facts) -> Waits:
         return "scheduler"
     if pod.claims:
         return "claims"
-    found = nearest_place(subject(request, facts, pod), facts.snapshot)
+    found = nearest_place(review_pod(request, facts, pod), facts.snapshot)
     if found is None:
         return "unknown"
     return _word(found[0]) if found else "capacity"

@@ -64,7 +64,7 @@ class ObjectStatus:
     """Set only while Accepted is False."""
 
 
-def findings(
+def compute_conditions(
     snapshot: Snapshot, entries: Mapping[Key, ObjectEntry], quotas: Quotas, registered: LabelSelector | None = None
 ) -> dict[Key, ObjectStatus]:
     """Return the findings on all objects in one call. ``quotas``: namespace -> ``spec.hard`` of each of its
@@ -81,7 +81,7 @@ def findings(
 def in_steps(
     snapshot: Snapshot, entries: Mapping[Key, ObjectEntry], quotas: Quotas, registered: LabelSelector | None = None
 ) -> Generator[None, None, dict[Key, ObjectStatus]]:
-    """Compute the same as ``findings`` step by step, as a generator that returns the result.
+    """Compute the same as ``compute_conditions`` step by step, as a generator that returns the result.
 
     ``entries`` must not change until it ends.
     """

@@ -89,7 +89,7 @@ def effective(facts: Facts, kind: PodKind) -> Effective:
         labels=tuple(sorted(facts.labels.items())),
         excluded=facts.namespace in facts.snapshot.catalog.excluded_namespaces,
         kind=kind,
-        policies=tuple(_standing(c, matched) for c in facts.policies),
+        policies=tuple(_layer_policy(c, matched) for c in facts.policies),
         look=base,
         some=(*_by_length(facts, kind, enforced, base), *_by_condition(facts, kind, matched.sometimes, base)),
         audit_outcomes=tuple(
@@ -102,7 +102,7 @@ def _enforced(policies: Sequence[Compiled]) -> tuple[Compiled, ...]:
     return tuple(c for c in policies if c.mode == "Enforce")
 
 
-def _standing(compiled: Compiled, matched: effective_probe.Matched) -> NamespacePolicy:
+def _layer_policy(compiled: Compiled, matched: effective_probe.Matched) -> NamespacePolicy:
     acts = "always" if compiled in matched.always else "sometimes" if compiled in matched.sometimes else "never"
     return NamespacePolicy(policy=compiled.policy, mode=compiled.mode, acts=acts)
 
@@ -113,8 +113,8 @@ def look(facts: Facts, kind: PodKind, policies: Sequence[Compiled]) -> Look:
         return Look(rows=(), remarks=(), denied=())
     acting = tuple(c if c.mode == "Enforce" else replace(c, mode="Enforce") for c in policies)
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
-    about = plan.subject(request, facts, Pod(extract(request.pod, facts.reads)))
-    found = evaluate_policies(facts, about._replace(possible=acting, certain=frozenset(acting)), acting)
+    subject = plan.review_pod(request, facts, Pod(extract(request.pod, facts.reads)))
+    found = evaluate_policies(facts, subject._replace(may_match=acting, matches=frozenset(acting)), acting)
     remarks = Remarks([remark for remark in found.remarks if remark.code not in OF_EDITS])  # the rows tell what they do
     defaults = tuple(
         default_rows(found.plan, found.edits, remarks)

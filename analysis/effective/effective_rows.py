@@ -49,15 +49,15 @@ class Remarks:
     def __init__(self, remarks: Sequence[Remark]) -> None:
         self.left = list(remarks)
 
-    def take(self, about: Callable[[Remark], bool]) -> tuple[Remark, ...]:
+    def take(self, matches: Callable[[Remark], bool]) -> tuple[Remark, ...]:
         """Remove and return the remarks for which ``about`` is true."""
-        taken = tuple(remark for remark in self.left if about(remark))
+        taken = tuple(remark for remark in self.left if matches(remark))
         self.left = [remark for remark in self.left if remark not in taken]
         return taken
 
-    def notes(self, about: Callable[[Remark], bool]) -> tuple[str, ...]:
+    def notes(self, matches: Callable[[Remark], bool]) -> tuple[str, ...]:
         """Remove these remarks and return their sentences."""
-        return tuple(map(str, self.take(about)))
+        return tuple(map(str, self.take(matches)))
 
 
 def _of(constraint: Constraint) -> Callable[[Remark], bool]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.fixes.denial_steps import ways
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import MOST_TRIED, Admit, Mend, SearchResult, smallest
+from analysis.fixes.smallest import MOST_TRIED, Admit, Fix, SearchResult, smallest
 from analysis.fixes.steps import WEIGHTS, Step, edits_of
 from catalog import Catalog
 from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best
@@ -32,7 +32,7 @@ class _SteppedPod:
 
     @property
     def weight(self) -> int:
-        return sum(WEIGHTS[step.deed] for step in self.steps)
+        return sum(WEIGHTS[step.kind] for step in self.steps)
 
 
 def smallest_admitted(pod: Raw, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
@@ -48,20 +48,20 @@ def smallest_admitted(pod: Raw, fleet: Fleet | None, catalog: Catalog, admit: Ad
             break
         compared.append(state)
     if not compared:
-        return SearchResult(mend=None)
+        return SearchResult(fix=None)
     if fleet is None:
         chosen = compared[0]
-        return SearchResult(mend=Mend(steps=chosen.steps, edits=chosen.edits, place=None), admits=True)
+        return SearchResult(fix=Fix(steps=chosen.steps, edits=chosen.edits, place=None), admits=True)
     ranked = sorted(((_rank(one, fleet), number, one) for number, one in enumerate(compared)), key=lambda item: item[:2])
     (lost, _, _), _, chosen = ranked[0]
-    mend = Mend(steps=chosen.steps, edits=chosen.edits, place=None)
+    fix = Fix(steps=chosen.steps, edits=chosen.edits, place=None)
     if not lost:
-        return SearchResult(mend=mend, admits=True, then=best(chosen.admitted, fleet))
-    further = smallest(chosen.pod, fleet, catalog, admit, max(1, tries.left)).mend
+        return SearchResult(fix=fix, admits=True, then=best(chosen.admitted, fleet))
+    further = smallest(chosen.pod, fleet, catalog, admit, max(1, tries.left)).fix
     if further is None:
-        return SearchResult(mend=mend, admits=True, then="never")
-    both = replace(further, steps=(*mend.steps, *further.steps), edits=(*mend.edits, *further.edits))
-    return SearchResult(mend=both, admits=True, then="now")
+        return SearchResult(fix=fix, admits=True, then="never")
+    both = replace(further, steps=(*fix.steps, *further.steps), edits=(*fix.edits, *further.edits))
+    return SearchResult(fix=both, admits=True, then="now")
 
 
 def _rank(state: _SteppedPod, fleet: Fleet) -> tuple[bool, int, int]:

@@ -157,7 +157,7 @@ class AlternativeSearch:
         each = ways(found, pod, labels, self._catalog)
         chosen = []
         for alternatives in each if each is not None else ():
-            way = next((way for way in alternatives if all(step.deed in ("tolerate", "relabel") for step in way)), None)
+            way = next((way for way in alternatives if all(step.kind in ("tolerate", "relabel") for step in way)), None)
             if way is None:
                 return None
             chosen += list(way)

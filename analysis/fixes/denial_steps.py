@@ -12,7 +12,7 @@ from typing import Any
 
 from analysis.fixes import lowering
 from analysis.fixes.edits import put, remove
-from analysis.fixes.steps import Deed, Step, Steps
+from analysis.fixes.steps import Step, StepKind, Steps
 from catalog import Catalog
 from policies.messages import At, Phrase
 from policies.patch.json_tree import value_at
@@ -46,15 +46,15 @@ def ways(one: Violation, pod: Raw, catalog: Catalog) -> Iterator[Steps]:
     texts = [value for value in values if isinstance(value, str)]
     numbers = [number for number in dict.fromkeys((*values, *_values(one.found))) if isinstance(number, int) and number > 0]
     advised = list(_paths(one.advice))
-    for path in dict.fromkeys((one.about, *_paths(one.found), *advised)):
-        yield from _at(path, texts, numbers, advised if path == one.about else (), pod, catalog)
+    for path in dict.fromkeys((one.path, *_paths(one.found), *advised)):
+        yield from _at(path, texts, numbers, advised if path == one.path else (), pod, catalog)
     for key in _keys(one):
         yield from _of_label(key, texts, pod)
     requested = wants(pod).requests
     names = [name for name in _named(one.found) if name in requested]
     for name in names:
         yield from _other_names(name, texts, pod, catalog)
-    for name in names if names or one.about else requested:
+    for name in names if names or one.path else requested:
         yield from _fewer(name, numbers, pod, catalog)
 
 
@@ -94,8 +94,8 @@ def _named(one: object) -> Iterator[str]:
 def _keys(one: Violation) -> Iterator[str]:
     """Yield the keys of labels of nodes that the author wrote and the denial is about."""
     found = dict.fromkeys(_labels(one.found))
-    if len(one.about) == 2 and one.about[0] not in ("spec", "metadata"):
-        found |= dict.fromkeys((str(one.about[1]),))
+    if len(one.path) == 2 and one.path[0] not in ("spec", "metadata"):
+        found |= dict.fromkeys((str(one.path[1]),))
     yield from found
 
 
@@ -153,8 +153,8 @@ def _is_amount(path: Path) -> bool:
     return len(path) > 3 and path[-3] == "resources" and path[-2] in _SIDES
 
 
-def _step(deed: Deed, edits: Iterable[Edit]) -> Steps:
-    return (Step(deed, tuple(edits)),)
+def _step(kind: StepKind, edits: Iterable[Edit]) -> Steps:
+    return (Step(kind, tuple(edits)),)
 
 
 def _put(pod: Raw, path: Path, value: object) -> Edit:

@@ -28,7 +28,7 @@ MOST_TRIED = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mend:
+class Fix:
     """A change, and the place that takes the pod then."""
 
     steps: tuple[Step, ...]
@@ -42,7 +42,7 @@ class Mend:
 class SearchResult:
     """The outcome of a search."""
 
-    mend: Mend | None
+    fix: Fix | None
     forbidden: tuple[Violation, ...] = ()
     """Why policies deny a change of fewer steps, or the only one."""
     admits: bool = False
@@ -59,18 +59,18 @@ def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int =
     """
     admitted, denied = admit(pod)
     if denied:
-        return SearchResult(mend=None, forbidden=denied)
+        return SearchResult(fix=None, forbidden=denied)
     forbidden: tuple[Violation, ...] = ()
-    for mend in islice(_candidates(pod, admitted, fleet, catalog), most):
-        then, denied = admit(changed(pod, mend.edits))
+    for fix in islice(_candidates(pod, admitted, fleet, catalog), most):
+        then, denied = admit(changed(pod, fix.edits))
         if denied:
             forbidden = forbidden or denied
-        elif mend.place is not None and not blockers(then, mend.place, fleet):
-            return SearchResult(mend=mend, forbidden=forbidden)
-    return SearchResult(mend=None, forbidden=forbidden)
+        elif fix.place is not None and not blockers(then, fix.place, fleet):
+            return SearchResult(fix=fix, forbidden=forbidden)
+    return SearchResult(fix=None, forbidden=forbidden)
 
 
-def _candidates(pod: Raw, admitted: Raw, fleet: Fleet, catalog: Catalog) -> Iterator[Mend]:
+def _candidates(pod: Raw, admitted: Raw, fleet: Fleet, catalog: Catalog) -> Iterator[Fix]:
     """Yield what may mend any place, the smallest first."""
     wanted = wants(admitted)
     waiting: list[tuple[int, int, int, int, tuple[Step, ...], Place]] = []
@@ -78,11 +78,11 @@ def _candidates(pod: Raw, admitted: Raw, fleet: Fleet, catalog: Catalog) -> Iter
         each = alternatives(found, pod, offered_amounts(place, wanted.requests), catalog)
         for number, ways in enumerate(islice(product(*each), MOST_OF_ONE) if each is not None else ()):
             steps = tuple(chain.from_iterable(ways))
-            weight = sum(WEIGHTS[step.deed] for step in steps)
+            weight = sum(WEIGHTS[step.kind] for step in steps)
             heapq.heappush(waiting, (len(steps), weight, rank, number, steps, place))
     while waiting:
         *_, steps, place = heapq.heappop(waiting)
-        yield Mend(steps=steps, edits=edits_of(steps, pod), place=place)
+        yield Fix(steps=steps, edits=edits_of(steps, pod), place=place)
 
 
 def _places(wanted: Wants, fleet: Fleet) -> Iterator[tuple[Place, Sequence[Blocker]]]:

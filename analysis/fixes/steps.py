@@ -19,8 +19,8 @@ from policies.values.untyped import maps_in
 from policies.verdict import Edit, Path
 
 Raw = Mapping[str, Any]
-Deed = Literal["tolerate", "equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower", "unport"]
-WEIGHTS: Mapping[Deed, int] = {
+StepKind = Literal["tolerate", "equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower", "unport"]
+WEIGHTS: Mapping[StepKind, int] = {
     "tolerate": 0,
     "equal": 0,
     "relabel": 1,
@@ -43,7 +43,7 @@ PLACED: tuple[Path, ...] = (SELECTOR, ("spec", "affinity"))
 class Step(NamedTuple):
     """One step, in one word of the author's."""
 
-    deed: Deed
+    kind: StepKind
     edits: tuple[Edit, ...]
     drops: Path = ()
     """An expression of node affinity that goes; the terms are put together when all steps are known."""

@@ -56,7 +56,7 @@ def remarks(value: Any, owner: Owner, facts: Facts, around: Around = ALONE) -> t
         found = dict.fromkeys(_found(value, owner, facts, around))
     except PodError:  # a template that is no pod's is told of by itself
         return ()
-    return tuple(Remark(code=CODE, found=one, rule=NAME, about=KUEUE.path) for one in found)
+    return tuple(Remark(code=CODE, found=one, rule=NAME, path=KUEUE.path) for one in found)
 
 
 def _found(value: Any, owner: Owner, facts: Facts, around: Around) -> Iterator[Phrase]:
@@ -77,7 +77,7 @@ def _found(value: Any, owner: Owner, facts: Facts, around: Around) -> Iterator[P
 def _wanted(one: Templated, owner: Owner, facts: Facts) -> list[str]:
     """Return the devices that the pods of a template ask for by resource name."""
     request = Request(namespace=owner.namespace, user=one.user, pod=one.pod)
-    return [asked.resource.name for asked in plan.subject(request, facts, Pod(extract(one.pod, facts.reads))).devices.asked]
+    return [asked.resource.name for asked in plan.review_pod(request, facts, Pod(extract(one.pod, facts.reads))).devices.asked]
 
 
 def _queue(name: str, namespace: str, facts: Facts) -> OpenQueue | Phrase | None:

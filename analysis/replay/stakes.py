@@ -9,7 +9,7 @@ from typing import NamedTuple
 from catalog.prices import Prices
 from policies.lru import LruCache
 from policies.planning.feasibility import Cell
-from policies.planning.plan import subject
+from policies.planning.plan import review_pod
 from policies.pods.projection import extract
 from policies.pods.view import Pod
 from policies.request import Request
@@ -49,10 +49,10 @@ class Stakes:
 
     def of(self, request: Request, facts: Facts) -> Stake:
         """Return the stake of a pod as it is admitted, with its node affinity written. Raises PodError."""
-        about = subject(request, facts, Pod(extract(request.pod, facts.reads)))
-        each = [price for cell in about.space.cells if cell.possible and (price := self._of_cell(cell)) is not None]
-        devices = float(min(about.devices.at_least(facts.snapshot.catalog), Fraction(_MOST_DEVICES)))
-        return Stake(min(about.devices.units.least, _MOST_DEVICES), min(each) * devices if each else None, devices)
+        reviewed = review_pod(request, facts, Pod(extract(request.pod, facts.reads)))
+        each = [price for cell in reviewed.space.cells if cell.possible and (price := self._of_cell(cell)) is not None]
+        devices = float(min(reviewed.devices.at_least(facts.snapshot.catalog), Fraction(_MOST_DEVICES)))
+        return Stake(min(reviewed.devices.units.least, _MOST_DEVICES), min(each) * devices if each else None, devices)
 
     def _of_cell(self, cell: Cell) -> float | None:
         key = cell.table.platform.name, cell.offered

@@ -18,9 +18,9 @@ from policies.verdict import AuditOutcome, Remark, Verdict, Violation
 def warned(remarks: Sequence[Remark], violations: Sequence[Violation], pod: Mapping[str, Any]) -> Iterator[Remark]:
     """Yield the remarks about ``pod`` that its author should read, without those about a value that it is
     denied for."""
-    denied = {violation.about for violation in violations if TABLE[violation.code].of_value}
+    denied = {violation.path for violation in violations if TABLE[violation.code].of_value}
     for remark in remarks:
-        if _for_author(remark, pod) and not (remark.about and remark.about in denied):
+        if _for_author(remark, pod) and not (remark.path and remark.path in denied):
             yield remark
 
 
@@ -37,7 +37,7 @@ def _for_author(remark: Remark, pod: Mapping[str, Any]) -> bool:
     """
     if TABLE[remark.code].audience == "author" or not remark.policies:
         return True
-    return remark.about[:2] == _ANNOTATIONS and _annotations(pod).get(str(remark.about[2])) is not None
+    return remark.path[:2] == _ANNOTATIONS and _annotations(pod).get(str(remark.path[2])) is not None
 
 
 _ANNOTATIONS = ("metadata", "annotations")

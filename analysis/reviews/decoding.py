@@ -70,10 +70,10 @@ def decode_body(body: bytes) -> object:
     try:
         return orjson.loads(body)
     except ValueError as error:
-        return _mended(body, error)
+        return _repaired(body, error)
 
 
-def _mended(body: bytes, why: ValueError) -> object:
+def _repaired(body: bytes, why: ValueError) -> object:
     if len(body) <= LARGEST_MENDED and _marks(body) <= MOST_MENDED:
         with contextlib.suppress(ValueError):
             return json_depth.loads(body)

@@ -92,24 +92,26 @@ def from_document(document: object) -> Review:
     )
 
 
-def answer_review(review: Review, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", about: str = "") -> dict[str, Any]:
+def answer_review(
+    review: Review, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", workload: str = ""
+) -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every
-    reason. ``console_url``: where to look, named at the end of a denial, and as the last warning; ``about``: the workload, as
+    reason. ``console_url``: where to look, named at the end of a denial, and as the last warning; ``workload``: as
     ``console_link.controller`` returns it."""
-    response = decided(review.uid, verdict, phase, console_url, about)
+    response = decided(review.uid, verdict, phase, console_url, workload)
     annotations = {} if review.dry_run else audit_annotations(verdict)
     if annotations:
         response["auditAnnotations"] = annotations
     warned = list(audience.for_author(verdict, review.pod))
-    see = console_link.see(console_url, about, warned[0][0]) if console_url and warned else ""
+    see = console_link.see(console_url, workload, warned[0][0]) if console_url and warned else ""
     return sent(response, (text for _, text in warned), see)
 
 
-def decided(uid: str, verdict: Verdict, phase: Phase, console_url: str = "", about: str = "") -> dict[str, Any]:
+def decided(uid: str, verdict: Verdict, phase: Phase, console_url: str = "", workload: str = "") -> dict[str, Any]:
     """Return the response to a review of any object: allowed, with the patch if the phase is mutate, or denied with every reason."""
     response: dict[str, Any] = {"uid": uid, "allowed": not verdict.violations}
     if verdict.violations:
-        message = denial(verdict.violations, console_url, about)
+        message = denial(verdict.violations, console_url, workload)
         response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
     elif verdict.patch and phase == "mutate":
         response["patchType"] = "JSONPatch"
@@ -131,10 +133,10 @@ REASON_LENGTH = 1000
 author wrote, a megabyte of it."""
 
 
-def denial(violations: Sequence[Violation], console_url: str = "", about: str = "") -> str:
+def denial(violations: Sequence[Violation], console_url: str = "", workload: str = "") -> str:
     """Return the message of a denial: the sentence of a single violation, else a list of at most twenty; then where to look, if
     there is a console. The API server puts the webhook's name in front."""
-    see = console_link.see(console_url, about, violations[0].code) if console_url else ""
+    see = console_link.see(console_url, workload, violations[0].code) if console_url else ""
     reasons = [flatten_text(str(violation), REASON_LENGTH) for violation in violations[:MOST_REASONS]]
     if len(violations) == 1:
         return f"{reasons[0]} {see}" if see else reasons[0]

@@ -146,8 +146,8 @@ def _size(made: Templated | InputError, read: Reads) -> int:
 def answer_advice(asked: Advised, advice: Sequence[Advice], console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed, with as many of the sentences as the API server
     keeps, and where to look once the workload is there."""
-    about = console_link.link_workload(asked.namespace, asked.kind, asked.name)
-    see = console_link.see(console_url, about, advice[0].code) if console_url and advice else ""
+    wording = console_link.link_workload(asked.namespace, asked.kind, asked.name)
+    see = console_link.see(console_url, wording, advice[0].code) if console_url and advice else ""
     return review.sent({"uid": asked.uid, "allowed": True}, [one.text for one in advice], see)
 
 
@@ -159,8 +159,8 @@ def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, se
         yield _notice("part", where=path_text(error.path), message=error.message)
     pod = alone_in_kueue(made.pod, facts.snapshot.queues)
     request = Request(namespace=asked.namespace, user=made.user, pod=pod, dry_run=asked.dry_run)
-    about = _TemplateWording(path_text(made.template), made.parts, several)
-    yield from _of_pod(about, admission_preview.preview_admission(request, facts), pod)
+    wording = _TemplateWording(path_text(made.template), made.parts, several)
+    yield from _of_pod(wording, admission_preview.preview_admission(request, facts), pod)
 
 
 def _asks(made: Templated | InputError, asked: Advised, facts: Facts) -> bool:
@@ -172,14 +172,14 @@ def _asks(made: Templated | InputError, asked: Advised, facts: Facts) -> bool:
     ).judged
 
 
-def _of_pod(about: _TemplateWording, judged: Judgement, pod: dict[str, Any]) -> Iterator[Advice]:
+def _of_pod(wording: _TemplateWording, judged: Judgement, pod: dict[str, Any]) -> Iterator[Advice]:
     """Yield the advice in the order of the answer for a pod, after the denials."""
-    yield from (Advice(violation.code, about.denied(violation)) for violation in judged.violations)
-    yield from (Advice(remark.code, about.remark(remark)) for remark in warnings.warned(judged.remarks, judged.violations, pod))
+    yield from (Advice(violation.code, wording.denied(violation)) for violation in judged.violations)
+    yield from (Advice(remark.code, wording.remark(remark)) for remark in warnings.warned(judged.remarks, judged.violations, pod))
     for outcome in judged.mutate.audit_outcomes:
         if outcome.mode == "Warn":
             yield from (
-                Advice(violation.code, about.audit_sentence(violation, warnings.describe_outcome(outcome)))
+                Advice(violation.code, wording.audit_sentence(violation, warnings.describe_outcome(outcome)))
                 for violation in outcome.violations
             )
 

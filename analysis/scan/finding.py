@@ -86,7 +86,7 @@ class Finding:
     """Devices that the pods hold or ask for."""
     usd: float | None = None
     """What those cost an hour; None if that is not known."""
-    mended: int | None = None
+    fixed: int | None = None
     """Pods of which the shipped library would have written what they lack; None where it writes nothing of the kind."""
     rests_on: tuple[str, ...] = ()
     """Kinds of object without which the finding could not have been made, or would be another one."""
@@ -104,7 +104,7 @@ class Hit(NamedTuple):
     kind: Kind
     pod: GpuPod
     values: tuple[tuple[str, Value], ...]
-    mended: bool | None
+    fixed: bool | None
     rests_on: tuple[str, ...] = ()
 
 
@@ -113,7 +113,7 @@ class _FindingGroup:
     pods: int = 0
     gpus: int = 0
     usd: float | None = None
-    mended: int | None = None
+    fixed: int | None = None
     names: list[str] = field(default_factory=list)
     rests_on: tuple[str, ...] = ()
 
@@ -123,8 +123,8 @@ class _FindingGroup:
         self.rests_on = hit.rests_on
         if hit.pod.usd is not None:
             self.usd = (self.usd or 0.0) + hit.pod.usd
-        if hit.mended is not None:
-            self.mended = (self.mended or 0) + hit.mended
+        if hit.fixed is not None:
+            self.fixed = (self.fixed or 0) + hit.fixed
         if len(self.names) < MOST_NAMED:
             self.names.append(hit.pod.stored.name)
 
@@ -148,6 +148,6 @@ def group_findings(hits: Iterable[Hit]) -> Iterable[Finding]:
             names=tuple(group.names),
             gpus=group.gpus,
             usd=group.usd,
-            mended=group.mended,
+            fixed=group.fixed,
             rests_on=group.rests_on,
         )

@@ -36,7 +36,7 @@ class LibraryResult:
 
     pods: int
     """Those of which something is found that a policy could mend."""
-    mended: int
+    fixed: int
     """Those of which nothing of it would be found."""
     gpus: int
     """What the mended ones hold or ask for."""
@@ -106,7 +106,7 @@ def scan(seen: ScannedCluster, remedies: Remedies) -> ScanReport:
         pods=len(seen.pods),
         waiting=sum(not pod.stored.node for pod in seen.pods),
         usd=sum(prices) if prices else None,
-        library=_mended(found, remedies),
+        library=_fixed(found, remedies),
         unread=seen.cluster.unread,
         hits=found,
     )
@@ -162,18 +162,18 @@ def _groups(seen: ScannedCluster) -> list[DeviceGroup]:
     return out
 
 
-def _mended(hits: Sequence[Hit], remedies: Remedies) -> LibraryResult:
+def _fixed(hits: Sequence[Hit], remedies: Remedies) -> LibraryResult:
     """Count pods once, whatever is found of them."""
     of_pod: dict[tuple[str, str], list[Hit]] = {}
     for hit in hits:
-        if hit.mended is not None:
+        if hit.fixed is not None:
             of_pod.setdefault((hit.pod.stored.namespace, hit.pod.stored.name), []).append(hit)
-    mended: list[GpuPod] = [found[0].pod for found in of_pod.values() if all(hit.mended for hit in found)]
-    prices = [pod.usd for pod in mended if pod.usd is not None]
+    fixed: list[GpuPod] = [found[0].pod for found in of_pod.values() if all(hit.fixed for hit in found)]
+    prices = [pod.usd for pod in fixed if pod.usd is not None]
     return LibraryResult(
         pods=len(of_pod),
-        mended=len(mended),
-        gpus=sum(pod.gpus for pod in mended),
+        fixed=len(fixed),
+        gpus=sum(pod.gpus for pod in fixed),
         usd=sum(prices) if prices else None,
         denied=len({(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits if remedies.of(hit.pod.stored).denied}),
     )

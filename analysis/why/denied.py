@@ -72,7 +72,7 @@ def fix_templates(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: i
         admit = Admission(subject.review.request("mutate"), facts)
         if denials := admit(admit.request.pod)[1]:
             found = smallest_admitted(admit.request.pod, fleet, facts.snapshot.catalog, admit, most)
-            edits = () if found.mend is None else found.mend.edits
+            edits = () if found.fix is None else found.fix.edits
             every.append(DeniedTemplate(subject, denials, found, admit(changed(admit.request.pod, edits))[0]))
             most = max(most // 2, 1)
     return every
@@ -81,7 +81,7 @@ def fix_templates(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: i
 def apply_fixes(manifest: Manifest, every: Sequence[DeniedTemplate]) -> dict[str, Any]:
     """Return the object with the changes of all its templates."""
     for one in every:
-        assert one.found.mend is not None
-        written = fixes.fix_workload(manifest, one.subject, one.found.mend.edits)
+        assert one.found.fix is not None
+        written = fixes.fix_workload(manifest, one.subject, one.found.fix.edits)
         manifest = replace(manifest, document=replace(manifest.document, value=written))
     return manifest.value

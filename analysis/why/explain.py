@@ -21,7 +21,7 @@ from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
 from catalog.prices import Prices
 from policies.engine import arrived
-from policies.patch import standing
+from policies.patch import valid_entries
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import apply_patch
 from policies.pods.view import DEFAULT_SCHEDULER, PodError
@@ -115,16 +115,16 @@ class Explainer:
         request = subject if isinstance(subject, Request) else subject.review.request("mutate")
         admit = Admission(request, self._searched.facts_for(facts.namespace))
         found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
-        anew = found.mend is not None and not found.mend.steps and bool(base.missing)
+        anew = found.fix is not None and not found.fix.steps and bool(base.missing)
         if anew:
             found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit.unedited, self._tries)
-        if found.mend is None or not found.mend.steps:
+        if found.fix is None or not found.fix.steps:
             return replace(base, remedy=Remedy(found=found, anew=anew))
-        then, _ = (admit.unedited if anew else admit)(changed(request.pod, found.mend.edits))
+        then, _ = (admit.unedited if anew else admit)(changed(request.pod, found.fix.edits))
         value = (
-            fixes.pod(request.pod, found.mend.edits)
+            fixes.pod(request.pod, found.fix.edits)
             if manifest is None or isinstance(subject, Request)
-            else fixes.fix_workload(manifest, subject, found.mend.edits)
+            else fixes.fix_workload(manifest, subject, found.fix.edits)
         )
         return self._with(replace(base, remedy=Remedy(found=found, anew=anew)), value, then)
 
@@ -133,10 +133,10 @@ class Explainer:
         every = denied.fix_templates(manifest, self._searched.facts_for(base.namespace), self._fleet, self._tries)
         denials = {violation.key: violation for one in every for violation in one.denials}
         base = replace(base, denials=tuple(denials.values()) or base.denials)
-        if not every or any(one.found.mend is None for one in every):
-            return replace(base, remedy=Remedy(found=SearchResult(mend=None)))
+        if not every or any(one.found.fix is None for one in every):
+            return replace(base, remedy=Remedy(found=SearchResult(fix=None)))
         first, *others = every
-        beside = tuple((one.subject.template, one.found.mend) for one in others if one.found.mend is not None)
+        beside = tuple((one.subject.template, one.found.fix) for one in others if one.found.fix is not None)
         base = replace(base, remedy=Remedy(found=first.found, beside=beside))
         return self._with(base, denied.apply_fixes(manifest, every), first.then)
 
@@ -162,7 +162,7 @@ class Explainer:
 
 def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Explanation:
     recorded = map_at(pod, "metadata", "annotations").get(APPLIED)
-    base = replace(base, wrote=tuple(standing.recorded(recorded)), summary=_summary(recorded))
+    base = replace(base, wrote=tuple(valid_entries.recorded(recorded)), summary=_summary(recorded))
     if one is None:
         return base
     return replace(base, policies=one.matched, audit_outcomes=one.audit_outcomes, missing=one.missing, outgrown=one.violations)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from analysis.fixes.smallest import Mend, SearchResult
+from analysis.fixes.smallest import Fix, SearchResult
 from analysis.kueue.waiting import QueuePosition
 from policies.patch.applied import Entry
 from policies.scheduling.blockers import Blocker
@@ -32,7 +32,7 @@ class Told(NamedTuple):
 class Queued(NamedTuple):
     """Where it stands in Kueue."""
 
-    standing: QueuePosition
+    position: QueuePosition
     fact: str
     """What that means, in plain words."""
     next: str
@@ -57,7 +57,7 @@ class Remedy:
     """The smallest change, and what it comes to."""
 
     found: SearchResult
-    beside: tuple[tuple[Path, Mend], ...] = ()
+    beside: tuple[tuple[Path, Fix], ...] = ()
     """The changes of other templates of the object, with their paths in it."""
     kind: str = ""
     """The object that the edits are of: ``Job``; its pods are made anew."""
@@ -78,16 +78,16 @@ class Remedy:
     @property
     def steps(self) -> int:
         """The number of steps in all templates."""
-        return sum(len(mend.steps) for mend in (self.found.mend, *(mend for _, mend in self.beside)) if mend is not None)
+        return sum(len(fix.steps) for fix in (self.found.fix, *(fix for _, fix in self.beside)) if fix is not None)
 
     @property
     def edits_beside(self) -> tuple[Edit, ...]:
         """Those of other templates, with their paths in the object."""
-        return tuple(edit._replace(path=(*path, *edit.path)) for path, mend in self.beside for edit in mend.edits)
+        return tuple(edit._replace(path=(*path, *edit.path)) for path, fix in self.beside for edit in fix.edits)
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        return () if self.found.mend is None else self.found.mend.edits
+        return () if self.found.fix is None else self.found.fix.edits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

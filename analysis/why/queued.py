@@ -52,11 +52,11 @@ def find_position(asked: Surroundings, made_of: Manifest | None, facts: Facts) -
     label = text_of(map_at(value, "metadata", "labels").get(QUEUE_NAME))
     if found is None and (not label or "workloads" in asked.unread):
         return None
-    standing = QueuePosition("unseen", label) if found is None else waiting.read_position(found)
-    fact, next_ = _words(standing, asked.namespace)
-    stuck = standing.state in ("unseen", "pending") or (standing.state == "admitted" and not asked.pods)
+    position = QueuePosition("unseen", label) if found is None else waiting.read_position(found)
+    fact, next_ = _words(position, asked.namespace)
+    stuck = position.state in ("unseen", "pending") or (position.state == "admitted" and not asked.pods)
     told = _told(value, asked.namespace, facts) if stuck else ""
-    return Queued(standing=standing, fact=fact, next=told or next_)
+    return Queued(position=position, fact=fact, next=told or next_)
 
 
 def _told(value: Mapping[str, Any], namespace: str, facts: Facts) -> str:
@@ -100,32 +100,32 @@ def _flavors(one: QueuePosition, how: str) -> str:
 
 def position_lines(one: Queued) -> Iterator[str]:
     """Yield what is shown."""
-    standing = one.standing
-    of_cluster = f" (ClusterQueue {standing.cluster_queue})" if standing.cluster_queue else ""
-    yield f"Queue {standing.queue}{of_cluster} of Kueue: {one.fact}."
-    if standing.state != "admitted" and standing.message:
-        yield f'  Kueue says ({standing.reason}): "{printable(" ".join(standing.message.split()), WIDEST)}"'
-    for check in standing.checks:
+    position = one.position
+    of_cluster = f" (ClusterQueue {position.cluster_queue})" if position.cluster_queue else ""
+    yield f"Queue {position.queue}{of_cluster} of Kueue: {one.fact}."
+    if position.state != "admitted" and position.message:
+        yield f'  Kueue says ({position.reason}): "{printable(" ".join(position.message.split()), WIDEST)}"'
+    for check in position.checks:
         if check.message:
             yield f'  {check.name} says: "{printable(" ".join(check.message.split()), WIDEST)}"'
-    if standing.state != "finished":
+    if position.state != "finished":
         yield f"  Next: {one.next}"
 
 
 def position_value(one: Queued) -> dict[str, Any]:
     """Return it as maps and lists."""
-    standing = one.standing
+    position = one.position
     every = {
-        "state": standing.state,
-        "queue": standing.queue,
-        "clusterQueue": standing.cluster_queue,
-        "workload": standing.workload,
-        "flavors": list(standing.flavors),
-        "reason": standing.reason,
-        "message": standing.message,
-        "evicted": standing.evicted,
-        "podsReady": standing.ready,
-        "checks": [check._asdict() for check in standing.checks],
+        "state": position.state,
+        "queue": position.queue,
+        "clusterQueue": position.cluster_queue,
+        "workload": position.workload,
+        "flavors": list(position.flavors),
+        "reason": position.reason,
+        "message": position.message,
+        "evicted": position.evicted,
+        "podsReady": position.ready,
+        "checks": [check._asdict() for check in position.checks],
         "fact": one.fact,
         "next": one.next,
     }

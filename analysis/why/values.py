@@ -67,9 +67,9 @@ def _blocker(one: Blocker) -> dict[str, Any]:
 
 
 def _remedy(one: Remedy) -> dict[str, Any]:
-    mend = one.found.mend
+    fix = one.found.fix
     return {
-        "steps": None if mend is None else one.steps,
+        "steps": None if fix is None else one.steps,
         "thenAdmitted": one.admits,
         "anewNeedsNone": one.anew,
         "object": {"kind": one.kind, "name": one.name} if one.kind else None,

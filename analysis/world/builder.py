@@ -10,7 +10,7 @@ from analysis.audit.inventory import Inventory
 from analysis.audit.ledger import PodKey
 from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.stored_report import StoredReport
-from analysis.conditions import findings
+from analysis.conditions import compute_conditions
 from analysis.conditions.server_mode import as_served
 from analysis.scan.objects_read import Cluster
 from analysis.scan.remedies import Remedies
@@ -84,7 +84,7 @@ class WorldBuilder:
             counts=counts(ledger.pods.values(), (compiled.policy.id for compiled in snapshot.policies)),
             report=scan(seen, self._remedies_of(snapshot)),
             prices=self._prices,
-            findings=findings(snapshot, update.entries, {}),
+            conditions=compute_conditions(snapshot, update.entries, {}),
             happenings=happenings,
             reports=reports,
             replayed=self._under(snapshot),

@@ -27,7 +27,7 @@ class Happening(NamedTuple):
     at: str
     """As the API server writes times; the last one of an Event that counts."""
     who: str
-    about: str
+    subject: str
     """``Job/train``"""
     reason: str
     well: bool
@@ -45,7 +45,7 @@ def happening(event: Mapping[str, Any]) -> Happening:
         namespace=text_of(map_at(event, "metadata").get("namespace")),
         at=next((text for one in times if (text := text_of(one))), ""),
         who=text_of(event.get("reportingComponent")) or text_of(map_at(event, "source").get("component")) or "unknown",
-        about=f"{text_of(regarding.get('kind'))}/{text_of(regarding.get('name'))}",
+        subject=f"{text_of(regarding.get('kind'))}/{text_of(regarding.get('name'))}",
         reason=text_of(event.get("reason")),
         well=event.get("type") != "Warning",
         text=(text_of(event.get("message")) or text_of(event.get("note")))[:NOTE],

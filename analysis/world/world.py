@@ -44,7 +44,7 @@ class World:
     report: ScanReport
     """What `berth scan` finds."""
     prices: Prices
-    findings: Mapping[Key, ObjectStatus]
+    conditions: Mapping[Key, ObjectStatus]
     """Problems of Berth's own objects, as their statuses say; quotas are not looked at."""
     happenings: Sequence[Happening]
     """The newest first."""

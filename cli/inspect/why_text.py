@@ -118,7 +118,7 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
     if remedy.anew:
         yield "Recreate it: Berth will add what is missing, by policies in Enforce, and then it fits. It was created while Berth did not"
         yield "answer, or Berth is not called in this namespace; there, make the change yourself."
-    if remedy.found.mend is None and not remedy.anew:
+    if remedy.found.fix is None and not remedy.anew:
         yield "No change to it fixes that: no toleration, label, or resource name or amount helps."
     elif remedy.edits:
         yield from _remedy(found, remedy)
@@ -127,7 +127,7 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
 
 
 def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
-    assert remedy.found.mend is not None
+    assert remedy.found.fix is not None
     steps = remedy.steps
     first = "To run now, the" if found.outlook == "later" else "The"
     whose = f"{remedy.kind} {remedy.name}" if remedy.name else found.title

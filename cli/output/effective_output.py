@@ -57,23 +57,23 @@ def _in_force(answer: Effective, width: int) -> list[str]:
     if not answer.policies:
         return ["  none: pods are admitted unchanged"]
     order = {"always": 0, "sometimes": 1, "never": 2}
-    standing = sorted(answer.policies, key=lambda s: order[s.acts])
-    return list(_cells([(s.policy.id, _mode(s), reach(s)) for s in standing], width))
+    policy = sorted(answer.policies, key=lambda s: order[s.acts])
+    return list(_cells([(s.policy.id, _mode(s), reach(s)) for s in policy], width))
 
 
-def _mode(standing: NamespacePolicy) -> str:
-    declared = standing.policy.mode
-    return standing.mode if standing.mode == declared else f"{standing.mode} (--max-mode caps {declared})"
+def _mode(policy: NamespacePolicy) -> str:
+    declared = policy.policy.mode
+    return policy.mode if policy.mode == declared else f"{policy.mode} (--max-mode caps {declared})"
 
 
-def reach(standing: NamespacePolicy) -> str:
+def reach(policy: NamespacePolicy) -> str:
     """Return to which pods and namespaces a policy applies."""
-    never = "does not match: " if standing.acts == "never" else ""
-    only = ", only " if standing.acts == "sometimes" else ", "
-    pods = f"{only}{chosen}" if (chosen := condition(standing.policy)) else ""
-    users = standing.policy.exclude_users
+    never = "does not match: " if policy.acts == "never" else ""
+    only = ", only " if policy.acts == "sometimes" else ", "
+    pods = f"{only}{chosen}" if (chosen := condition(policy.policy)) else ""
+    users = policy.policy.exclude_users
     excludes = f"; except requests of {', '.join(sorted(users))}" if users else ""
-    return f"{never}{describe_scope(standing.policy)}{pods}{excludes}"
+    return f"{never}{describe_scope(policy.policy)}{pods}{excludes}"
 
 
 def _rows(rows: Iterable[EffectiveRow], width: int, indent: str = "  ", section: bool = False) -> Iterator[str]:
@@ -164,7 +164,7 @@ def effective_value(answer: Effective, wrong: Sequence[ObjectEntry]) -> dict[str
         "labels": dict(answer.labels),
         "excluded": answer.excluded,
         "pod": _kind(answer.kind),
-        "policies": [_standing(one) for one in answer.policies],
+        "policies": [_layer_policy(one) for one in answer.policies],
         **{name: [_row(row) for row in answer.look.rows if row.section == name] for name in SECTIONS},
         "denied": list(map(str, answer.look.denied)),
         "remarks": list(answer.look.remarks),
@@ -179,7 +179,7 @@ def _kind(kind: PodKind) -> dict[str, Any]:
     return {"workload": kind.workload, "labels": labels, "gpus": kind.gpus, "seconds": kind.seconds}
 
 
-def _standing(one: NamespacePolicy) -> dict[str, Any]:
+def _layer_policy(one: NamespacePolicy) -> dict[str, Any]:
     policy = one.policy
     named = {"object": policy.id, "mode": one.mode, "declaredMode": policy.mode, "acts": one.acts}
     return {**named, "scope": describe_scope(policy), "pods": condition(policy), "excludes": sorted(policy.exclude_users)}

@@ -82,7 +82,7 @@ def library(report: ScanReport) -> Iterator[str]:
     if not found.pods:
         return
     cost = "" if found.usd is None else f", {found.usd:.2f} USD per hour"
-    of = f"{found.mended} of these {_count(found.pods, 'pod')}"
+    of = f"{found.fixed} of these {_count(found.pods, 'pod')}"
     yield f"Berth's shipped policies would have fixed {of} ({_count(found.gpus, 'GPU')}{cost})."
     if found.denied:
         yield f"They would have denied {_count(found.denied, 'pod')}, each with a fix."
@@ -122,7 +122,7 @@ def scan_value(report: ScanReport) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in report.findings],
         "library": {
             "pods": library.pods,
-            "mended": library.mended,
+            "mended": library.fixed,
             "denied": library.denied,
             "gpus": library.gpus,
             "usdPerHour": rounded(library.usd),
@@ -147,7 +147,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "names": finding.names,
         "gpus": finding.gpus,
         "usdPerHour": rounded(finding.usd),
-        "mended": finding.mended,
+        "mended": finding.fixed,
         "restsOn": NEEDS.get(finding.kind, ()),
         "message": f"{describe_subject(finding)}: {wording.fact(finding)}",
         "advice": wording.advice(finding),

@@ -136,12 +136,12 @@ class Events:
         text = now.message or ("the conflict is resolved" if now.type == "Conflicted" else "accepted")
         self.add(regarding, namespace, About(action=ACTIONS[now.type], reason=now.reason, well=well, text=text))
 
-    def add(self, regarding: Raw, namespace: str, about: About) -> bool:
+    def add(self, regarding: Raw, namespace: str, event: About) -> bool:
         """Queue an event, or return False if there were too many. ``namespace``: of the object, "" if it is in none."""
         if len(self._waiting) >= MOST_WAITING or not self._may(namespace):
             self.dropped += 1
             return False
-        self._waiting.append(self._event(regarding, namespace, about))
+        self._waiting.append(self._event(regarding, namespace, event))
         self._filled.set()
         return True
 
@@ -161,11 +161,11 @@ class Events:
             self._of_one[namespace] = TokenBucket(BURST_OF_ONE, RATE_OF_ONE, now)
         return self._of_one[namespace]
 
-    def _event(self, regarding: Raw, namespace: str, about: About) -> tuple[str, Raw]:
+    def _event(self, regarding: Raw, namespace: str, event: About) -> tuple[str, Raw]:
         """Return (namespace, event). Events about cluster-scoped objects are in ``default``, as usual in
         Kubernetes."""
-        where, text = namespace or "default", about.text
-        suffix = hashlib.blake2b(about.identity.encode(), digest_size=8).hexdigest() if about.identity else f"{self._chance(64):016x}"
+        where, text = namespace or "default", event.text
+        suffix = hashlib.blake2b(event.identity.encode(), digest_size=8).hexdigest() if event.identity else f"{self._chance(64):016x}"
         return where, {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -173,9 +173,9 @@ class Events:
             "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
-            "action": about.action,
-            "reason": about.reason,
-            "type": "Normal" if about.well else "Warning",
+            "action": event.action,
+            "reason": event.reason,
+            "type": "Normal" if event.well else "Warning",
             "note": text if len(text) <= NOTE else text[: NOTE - 3] + "...",
             "regarding": regarding | ({"namespace": namespace} if namespace else {}),
         }

@@ -166,8 +166,8 @@ def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation
             return apply_patch(one, judged.mutate.patch), judged.violations
 
         found = smallest(asking, landing.fleet, facts.snapshot.catalog, admit)
-        if found.mend is not None:
-            written = changed(asking, found.mend.edits)["spec"]
+        if found.fix is not None:
+            written = changed(asking, found.fix.edits)["spec"]
             spec = {key: value for key, value in written.items() if value != pod["spec"].get(key)}
             if spec and "containers" not in spec:
                 return LandingResult(outcome="asks", spec=spec, violations=silent)

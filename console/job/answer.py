@@ -49,7 +49,7 @@ class JobAnswer:
     verdict: VerdictSentence
     said: Sequence[str] = ()
     """The lines of `berth try`, without the first, which is the verdict."""
-    about: str = ""
+    template: str = ""
     """Of an object with several pod templates, the one whose places are told: ``spec.mpiReplicaSpecs.Worker.template``."""
     found: Explanation | None = None
     """Why it waits; None where it is not judged."""
@@ -88,7 +88,7 @@ class Teller:
             verdict=verdict.of_manifest(outcome, found),
             said=_said(outcome),
             found=found,
-            about=path_text(subject.template) if len(manifest.subjects) > 1 else "",
+            template=path_text(subject.template) if len(manifest.subjects) > 1 else "",
             lines=changes(outcome, self._view.shows_policy),
             denials=[one for pod in outcome.pods for one in pod.violations],
         )

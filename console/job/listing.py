@@ -82,8 +82,8 @@ def _row(one: _SearchedPod, view: View) -> JobRow:
 def _denied(view: View) -> Iterator[JobRow]:
     """Yield the workloads of which an Event says that a pod was not created."""
     for one in view.happenings():
-        if one.reason == NOT_CREATED and one.namespace in view.scope.pods and not one.about.startswith("Pod/"):
-            yield JobRow("denied", one.namespace, one.about, "", 0, None, (), True)
+        if one.reason == NOT_CREATED and one.namespace in view.scope.pods and not one.subject.startswith("Pod/"):
+            yield JobRow("denied", one.namespace, one.subject, "", 0, None, (), True)
 
 
 def namespaces(view: View) -> Sequence[str]:

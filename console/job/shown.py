@@ -130,7 +130,7 @@ def _notes(found: Explanation) -> Iterator[str]:
         return
     if remedy.anew:
         yield "Recreate it: Berth will add what is missing. It was created without the edits of policies in Enforce."
-    if remedy.found.mend is None and not remedy.anew:
+    if remedy.found.fix is None and not remedy.anew:
         yield "No change to the pod alone fixes this: no toleration, label, amount or resource name helps."
     for violation in remedy.found.forbidden[:2]:
         yield f"A smaller change would be denied by {text.list_some(violation.policies)}: {violation}"

@@ -58,7 +58,7 @@ def policies(visit: Visit) -> Page:
     totals = view.world.ledger.totals() if view.scope.pods.every else {}
     lines = []
     for entry in view.entries():
-        id_, finding = id_of(entry.key), view.world.findings.get(entry.key)
+        id_, finding = id_of(entry.key), view.world.conditions.get(entry.key)
         lines.append(
             PolicyLine(
                 id=id_,
@@ -95,7 +95,7 @@ def policy(visit: Visit) -> Page:
     entry = next((one for one in view.entries() if id_of(one.key) == name), None)
     if entry is None:
         raise NotShown("This policy does not exist, or you may not list it. See the page Policies.")
-    finding = view.world.findings.get(entry.key)
+    finding = view.world.conditions.get(entry.key)
     total = view.world.ledger.totals().get(name)
     values = {
         "entry": entry,

@@ -35,7 +35,7 @@ class RecordingEntry(NamedTuple):
     unread: Unread | InputError | None = None
 
 
-def entries(piece: Piece, about: Sequence[bytes] = ()) -> Iterator[RecordingEntry]:
+def entries(piece: Piece, texts: Sequence[bytes] = ()) -> Iterator[RecordingEntry]:
     """Yield what is in a piece, in order; the last has its number of lines, and no value.
 
     ``about``: lines that hold none of these texts are ``other``.
@@ -51,7 +51,7 @@ def entries(piece: Piece, about: Sequence[bytes] = ()) -> Iterator[RecordingEntr
             continue
         if len(line) > LONGEST_LINE:
             yield RecordingEntry(number, None, "long")
-        elif about and not any(text in stripped for text in about) and stripped.endswith(b"}") and ended:
+        elif texts and not any(text in stripped for text in texts) and stripped.endswith(b"}") and ended:
             yield RecordingEntry(number, None, "other")
         else:
             yield from _of_line(piece, number, stripped, ended=ended)

@@ -36,7 +36,7 @@ class ClaimDefaults:
     remarks: tuple[Remark, ...] = ()
 
 
-def certain(policy: Policy, least: int) -> bool:
+def is_certain(policy: Policy, least: int) -> bool:
     """Return whether every pod with a claim for so many devices matches the policy, whatever else it asks for."""
     match = policy.match
     if match.pod_selector is not None or match.workloads:

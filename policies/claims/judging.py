@@ -21,14 +21,14 @@ from typing import Any
 from policies.claims import checks, selectors
 from policies.claims.checks import EvaluatedParts
 from policies.claims.claim_request import ClaimPart, ClaimRequest, parts
-from policies.claims.defaults import certain
+from policies.claims.defaults import is_certain
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled
 from policies.outcome import ObjectOutcome
 from policies.patch import applied
 from policies.patch.applied import APPLIED, digest, digest_at
 from policies.patch.json_patch import pointer
-from policies.patch.standing import recorded
+from policies.patch.valid_entries import recorded
 from policies.planning.devices import of_claim
 from policies.pods.interval import CountInterval
 from policies.policy import Policy
@@ -82,7 +82,7 @@ class _Claim:
     def under(self, policies: Sequence[Compiled]) -> ObjectOutcome:
         """Return what comes of it under these policies together."""
         denied = list(islice(checks.violations(self.asked, policies), MOST_FOUND))
-        defaulting = [c for c in policies if certain(c.policy, self.least)]
+        defaulting = [c for c in policies if is_certain(c.policy, self.least)]
         edits: list[Edit] = []
         remarks: dict[Remark, None] = {}
         unsaid: dict[Remark, None] = {}
@@ -109,10 +109,10 @@ class _Claim:
         came = map_at(made, "metadata", "annotations").get(APPLIED)
         if self.request.phase != "mutate" or (not edits and came is None):
             return ()
-        return applied.finish(made, edits, came, _standing(made, came, theirs))
+        return applied.finish(made, edits, came, _valid_entries(made, came, theirs))
 
 
-def _standing(made: Mapping[str, Any], came: Any, theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[applied.Entry]:
+def _valid_entries(made: Mapping[str, Any], came: Any, theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[applied.Entry]:
     """Return the entries of ``berth.dev/applied`` that are true: of a selector that stands at their path, and that the policies in
     force write there."""
     written = {(pointer((*part.path, "selectors"))): {_digest(text) for text in texts} for part, texts in theirs}

@@ -12,7 +12,7 @@ from typing import Any
 from policies.claims import cel
 from policies.patch.applied import APPLIED, digest_at, steps
 from policies.patch.applied_again import recording
-from policies.patch.standing import recorded
+from policies.patch.valid_entries import recorded
 from policies.values.untyped import map_at
 
 Raw = dict[str, Any]

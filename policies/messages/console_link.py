@@ -37,6 +37,6 @@ def link_workload(namespace: object, kind: object, name: object) -> str:
     return ""
 
 
-def see(url: str, about: str, code: str) -> str:
-    """Return ``See https://console.example/job?workload=ml/Job/train``. ``about``: the result of ``link_workload``."""
-    return f"See {url}/job?{f'workload={about}' if about else f'code={code}'}"
+def see(url: str, workload: str, code: str) -> str:
+    """Return ``See https://console.example/job?workload=ml/Job/train``. ``workload``: the result of ``link_workload``."""
+    return f"See {url}/job?{f'workload={workload}' if workload else f'code={code}'}"

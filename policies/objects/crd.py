@@ -104,16 +104,16 @@ def _columns(kind: Kind) -> list[Raw]:
     ]
 
 
-def _column(name: str, path: str, about: str, of: str = "string") -> Raw:
-    return {"name": name, "type": of, "jsonPath": path, "description": about}
+def _column(name: str, path: str, description: str, of: str = "string") -> Raw:
+    return {"name": name, "type": of, "jsonPath": path, "description": description}
 
 
 def _count(name: str, field: str) -> Raw:
     return _column(name, f".status.{AUDIT}.{field}", COUNTS[field], "integer")
 
 
-def _condition(name: str, about: str) -> Raw:
-    return _column(name, f'.status.conditions[?(@.type=="{name}")].status', about)
+def _condition(name: str, description: str) -> Raw:
+    return _column(name, f'.status.conditions[?(@.type=="{name}")].status', description)
 
 
 def _schema(kind: Kind) -> Raw:
@@ -182,13 +182,13 @@ def _condition_schema() -> Raw:
     }
 
 
-def _map(about: str, **properties: Raw) -> Raw:
-    return {"type": "object", "description": about, "properties": properties}
+def _map(description: str, **properties: Raw) -> Raw:
+    return {"type": "object", "description": description, "properties": properties}
 
 
-def _word(about: str) -> Raw:
-    return {"type": "string", "description": about}
+def _word(description: str) -> Raw:
+    return {"type": "string", "description": description}
 
 
-def _number(about: str) -> Raw:
-    return {"type": "integer", "format": "int64", "minimum": 0, "description": about}
+def _number(description: str) -> Raw:
+    return {"type": "integer", "format": "int64", "minimum": 0, "description": description}

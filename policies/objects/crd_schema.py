@@ -105,7 +105,7 @@ def _struct(given: Schema, shape: Struct, kind: Kind) -> Schema:
 def described(field: Field) -> str:
     """Return the text of a field for ``kubectl explain``, which shows no enum of a list's items and no
     form of a text."""
-    return f"{strip_backticks(field.about)}{_form(field.shape)}{strip_backticks(field.default_note)}\nExample: {field.written()}"
+    return f"{strip_backticks(field.description)}{_form(field.shape)}{strip_backticks(field.default_note)}\nExample: {field.written()}"
 
 
 def strip_backticks(markdown: str) -> str:

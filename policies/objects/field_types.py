@@ -139,7 +139,7 @@ class Field:
     name: str
     """The name in YAML."""
     shape: Shape
-    about: str
+    description: str
     """One or two sentences for the reference and for ``kubectl explain``."""
     example: str
     """An example value, to write after the name: ``{in: [hopper]}``."""

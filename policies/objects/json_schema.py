@@ -105,4 +105,4 @@ def _struct(shape: Struct, kind: Kind) -> Schema:
 
 def _field(field: Field, kind: Kind) -> Schema:
     default = {} if field.default is None else {"default": field.default}
-    return {"description": field.about, **_schema(field.shape, kind), **default}
+    return {"description": field.description, **_schema(field.shape, kind), **default}

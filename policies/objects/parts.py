@@ -29,27 +29,29 @@ _EXPRESSION = Struct(
     build=label_selector.LabelExpression,
     rules=(between.values_fit_operator,),
     fields=(
-        Field(name="key", shape=KEY, about="The label key.", example="team", required=True),
+        Field(name="key", shape=KEY, description="The label key.", example="team", required=True),
         Field(
             name="operator",
             shape=WordChoice(values=("In", "NotIn", "Exists", "DoesNotExist")),
-            about="NotIn and DoesNotExist also match objects without the label.",
+            description="NotIn and DoesNotExist also match objects without the label.",
             example="In",
             required=True,
         ),
-        Field(name="values", shape=Items(of=VALUE, least=0), about="The values for In and NotIn.", example="[research]"),
+        Field(name="values", shape=Items(of=VALUE, least=0), description="The values for In and NotIn.", example="[research]"),
     ),
 )
 SELECTOR = Struct(
     build=label_selector.LabelSelector,
     text=str,
     fields=(
-        Field(name="matchLabels", store="match_labels", shape=Labels(), about="Labels with these values.", example="{team: research}"),
+        Field(
+            name="matchLabels", store="match_labels", shape=Labels(), description="Labels with these values.", example="{team: research}"
+        ),
         Field(
             name="matchExpressions",
             store="match_expressions",
             shape=Items(of=_EXPRESSION, least=0),
-            about="All expressions must match.",
+            description="All expressions must match.",
             example="[{key: team, operator: In, values: [research]}]",
         ),
     ),
@@ -64,8 +66,8 @@ def names(name: Name, example: str) -> Struct:
         any_of=("in", "notIn"),
         rules=(between.something_is_left,),
         fields=(
-            Field(name="in", store="in_", shape=lists, about="Only these.", example=f"[{example}]"),
-            Field(name="notIn", store="not_in", shape=lists, about="All except these.", example=f"[{example}]"),
+            Field(name="in", store="in_", shape=lists, description="Only these.", example=f"[{example}]"),
+            Field(name="notIn", store="not_in", shape=lists, description="All except these.", example=f"[{example}]"),
         ),
     )
 
@@ -101,8 +103,8 @@ def bounds(least: int, unit: str, example: tuple[int, int], text: Callable[[poli
         any_of=("min", "max"),
         rules=(between.min_below_max,),
         fields=(
-            Field(name="min", shape=number, about=f"At least this many {unit}.", example=str(example[0])),
-            Field(name="max", shape=number, about=f"At most this many {unit}.", example=str(example[1])),
+            Field(name="min", shape=number, description=f"At least this many {unit}.", example=str(example[0])),
+            Field(name="max", shape=number, description=f"At most this many {unit}.", example=str(example[1])),
         ),
     )
 
@@ -126,14 +128,14 @@ _ABOUT_INSTANCES = (
 def machine(memory: str) -> tuple[Field, ...]:
     """Return the machine fields; in a template ``memory`` is the short name."""
     return (
-        Field(name="families", attribute="machine.families", shape=_FAMILIES, about=_ABOUT_FAMILIES, example="{in: [hopper]}"),
-        Field(name="models", attribute="machine.models", shape=_MODELS, about=_ABOUT_MODELS, example="{notIn: [A100-40GB]}"),
+        Field(name="families", attribute="machine.families", shape=_FAMILIES, description=_ABOUT_FAMILIES, example="{in: [hopper]}"),
+        Field(name="models", attribute="machine.models", shape=_MODELS, description=_ABOUT_MODELS, example="{notIn: [A100-40GB]}"),
         Field(
             name="instanceFamilies",
             store="instance_families",
             attribute="machine.instance_families",
             shape=_INSTANCE_FAMILIES,
-            about=_ABOUT_INSTANCES,
+            description=_ABOUT_INSTANCES,
             example="{notIn: [p4d]}",
         ),
         Field(
@@ -141,7 +143,7 @@ def machine(memory: str) -> tuple[Field, ...]:
             store="gpu_memory",
             attribute="machine.gpu_memory",
             shape=_GPU_MEMORY,
-            about="Nominal memory of one GPU in GB, from the catalog.",
+            description="Nominal memory of one GPU in GB, from the catalog.",
             example="{min: 40}",
         ),
     )
@@ -163,9 +165,9 @@ def toleration(key: PatternText) -> Struct:
         build=policy.TolerationPattern,
         text=str,
         fields=(
-            Field(name="key", shape=key, about="The key of the taint.", example="team", required=True),
-            Field(name="value", shape=VALUE, about="The value of the taint. If not set: any.", example="research"),
-            Field(name="effect", shape=_EFFECT, about="The effect of the taint. If not set: any.", example="NoSchedule"),
+            Field(name="key", shape=key, description="The key of the taint.", example="team", required=True),
+            Field(name="value", shape=VALUE, description="The value of the taint. If not set: any.", example="research"),
+            Field(name="effect", shape=_EFFECT, description="The effect of the taint. If not set: any.", example="NoSchedule"),
         ),
         not_here={"operator": "leave it out: a value means Equal, no value means Exists"},
     )
@@ -175,19 +177,19 @@ TAINT = Struct(
     build=Taint,
     text=str,
     fields=(
-        Field(name="key", shape=TAINT_KEY, about="The key of the taint.", example="pool", required=True),
-        Field(name="value", shape=VALUE, about="The value of the taint.", example="a100"),
-        Field(name="effect", shape=_EFFECT, about="The effect of the taint.", example="NoSchedule", default="NoSchedule"),
+        Field(name="key", shape=TAINT_KEY, description="The key of the taint.", example="pool", required=True),
+        Field(name="value", shape=VALUE, description="The value of the taint.", example="a100"),
+        Field(name="effect", shape=_EFFECT, description="The effect of the taint.", example="NoSchedule", default="NoSchedule"),
     ),
 )
 LONG_RUNS = Struct(
     build=policy.LongRuns,
     fields=(
-        Field(name="over", shape=Span(), about="Runs longer than this are long.", example="2h", required=True),
+        Field(name="over", shape=Span(), description="Runs longer than this are long.", example="2h", required=True),
         Field(
             name="capacity",
             shape=Items(of=CAPACITY),
-            about="Capacity types for long runs.",
+            description="Capacity types for long runs.",
             example="[on-demand]",
             required=True,
         ),
@@ -195,7 +197,7 @@ LONG_RUNS = Struct(
             name="unknownIsLong",
             store="unknown_is_long",
             shape=Flag(),
-            about="Whether a pod counts as long if it has neither `berth.dev/expected-duration` nor `activeDeadlineSeconds`.",
+            description="Whether a pod counts as long if it has neither `berth.dev/expected-duration` nor `activeDeadlineSeconds`.",
             example="true",
             default=True,
         ),
@@ -212,10 +214,10 @@ GRACE = Struct(
     fields=(
         Field(
             name="min", attribute="grace_min", merge="most", shape=Span(), example="10m",
-            about="At least this long. Berth raises a shorter period, even the author's. Services can opt out "
+            description="At least this long. Berth raises a shorter period, even the author's. Services can opt out "
             "(`berth.dev/opt-out: grace`); pods of DaemonSets keep theirs.",
         ),
-        Field(name="max", attribute="grace_max", merge="least", shape=Span(), about="At most this long.", example="1h"),
+        Field(name="max", attribute="grace_max", merge="least", shape=Span(), description="At most this long.", example="1h"),
     ),
 )  # fmt: skip
 
@@ -230,12 +232,12 @@ def with_grace(build: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def capacity(about: str) -> Field:
-    return Field(name="capacity", shape=Items(of=CAPACITY), about=about, example="[spot, on-demand]")
+def capacity(description: str) -> Field:
+    return Field(name="capacity", shape=Items(of=CAPACITY), description=description, example="[spot, on-demand]")
 
 
-def long_runs(about: str) -> Field:
-    return Field(name="longRuns", store="long_runs", shape=LONG_RUNS, about=about, example="{over: 2h, capacity: [on-demand]}")
+def long_runs(description: str) -> Field:
+    return Field(name="longRuns", store="long_runs", shape=LONG_RUNS, description=description, example="{over: 2h, capacity: [on-demand]}")
 
 
 TOLERATIONS = Items(of=toleration(KEY))

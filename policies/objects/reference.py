@@ -72,7 +72,7 @@ def _rows(shape: Struct, path: str, listed: _Listed) -> Iterator[str]:
         yield _row(inside, field, before)
         if struct is None or before is not None:
             continue
-        listed[id(struct)] = (inside, field.about)
+        listed[id(struct)] = (inside, field.description)
         if not _is_pair(struct):
             yield from _rows(struct, f"{inside}[]" if isinstance(field.shape, Items) else inside, listed)
 
@@ -114,8 +114,8 @@ def _structs(shape: Struct, path: str) -> Iterator[tuple[str, Struct]]:
 def _row(path: str, field: Field, before: tuple[str, str] | None) -> str:
     """Return the row of a field. ``before``: the row that lists the same fields already."""
     required = "**Required.** " if field.required else ""
-    meaning = field.about + field.default_note
-    repeated = before is not None and before[1] == field.about
+    meaning = field.description + field.default_note
+    repeated = before is not None and before[1] == field.description
     if before is not None:
         same = isinstance(field.shape, Struct) and _is_pair(field.shape)
         meaning = f"As `{before[0]}`." if repeated else meaning if same else f"{meaning} Fields as in `{before[0]}`."

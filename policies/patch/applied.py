@@ -1,7 +1,7 @@
 """``berth.dev/applied``: an annotation for people that records which policy and rule wrote which path of a
 pod.
 
-No decision depends on it. What stands in it when a pod arrives is the business of ``policies.patch.standing``.
+No decision depends on it. What stands in it when a pod arrives is the business of ``policies.patch.valid_entries``.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ def digest(value: Any) -> str:
     return found
 
 
-def finish(pod: Mapping[str, Any], edits: Iterable[Edit], standing: Any, true: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
+def finish(pod: Mapping[str, Any], edits: Iterable[Edit], valid_entries: Any, true: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
     """Return the operations for ``edits`` and for the annotation that records them.
 
-    ``standing`` is the annotation as it came with the pod; ``true`` are its true entries, retained as long as
+    ``valid_entries`` is the annotation as it came with the pod; ``true`` are its true entries, retained as long as
     the value at their path still matches their digest.
     """
     patch = PodPatch(pod)
     added = apply_edits(patch, edits)
     kept = [entry for entry in true if digest_at(patch.pod, entry["path"]) == entry["is"]]
-    text = _text([*kept, *added], standing, bool(added))
-    if text is None and isinstance(standing, str):
+    text = _text([*kept, *added], valid_entries, bool(added))
+    if text is None and isinstance(valid_entries, str):
         patch.apply(Edit(op="remove", path=("metadata", "annotations", APPLIED), rule="applied", policies=()))
-    elif text is not None and text != standing:
+    elif text is not None and text != valid_entries:
         patch.apply(Edit(op="add", path=("metadata", "annotations", APPLIED), value=text, rule="applied", policies=()))
     return tuple(patch.operations)
 
@@ -102,12 +102,12 @@ def digest_at(pod: Any, text: str) -> str | None:
 # --- its text -----------------------------------------------------------------------------------------------
 
 
-def _text(entries: list[Entry], standing: Any, added: bool) -> str | None:
+def _text(entries: list[Entry], valid_entries: Any, added: bool) -> str | None:
     """Return the annotation's value, or None if there is to be none. A count and a hash of the edits replace
     a long one."""
-    summary = _summary(standing)
+    summary = _summary(valid_entries)
     if not entries:
-        return standing if summary is not None and not added else None
+        return valid_entries if summary is not None and not added else None
     text = f"[{','.join(map(_json, entries))}]"
     if summary is None and len(text.encode()) <= LONGEST:
         return text
@@ -124,9 +124,9 @@ def _json(entry: Entry) -> str:
     return f'{{"by":[{",".join(map(_quoted, entry["by"]))}],"rule":{rule},"path":{path},"is":{digest_}}}'
 
 
-def _summary(standing: Any) -> dict[str, Any] | None:
+def _summary(valid_entries: Any) -> dict[str, Any] | None:
     try:
-        found = json.loads(standing) if isinstance(standing, str) and len(standing) <= LONGEST else None
+        found = json.loads(valid_entries) if isinstance(valid_entries, str) and len(valid_entries) <= LONGEST else None
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or found.keys() != {"edits", "sha256"}:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.patch.applied import APPLIED, digest_at, steps
-from policies.patch.standing import ValidEntries, Whole, before, recorded
+from policies.patch.valid_entries import ValidEntries, Whole, before, recorded
 from policies.pods.view import GRACE, Raw
 from policies.values.untyped import map_at
 

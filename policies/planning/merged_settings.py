@@ -54,19 +54,19 @@ FOREVER = 1 << 40
 """The seconds that stand for Always: 34,000 years, so that "longest" and "shortest" need no special case."""
 
 
-def merge_settings(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm, disruption: Calm) -> MergedSettings:
+def merge_settings(policies: Sequence[Compiled], matches: Sequence[Compiled], grace: Calm, disruption: Calm) -> MergedSettings:
     """Merge all settings of these policies besides placement, for an actor with these ``Calm`` values.
     Defaults and grants are taken from the ``certain`` policies only."""
-    allows = [c.policy.allow for c in certain if c.policy.namespace is None]
+    allows = [c.policy.allow for c in matches if c.policy.namespace is None]
     granted = [pattern for allow in allows for pattern in allow.tolerations]
-    tolerate, ungranted = _tolerate(certain, granted)
+    tolerate, ungranted = _tolerate(matches, granted)
     one_of = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
     return MergedSettings(
-        grace=most((c.policy.default.grace, c.policy.id) for c in _for(grace, certain)),
+        grace=most((c.policy.default.grace, c.policy.id) for c in _for(grace, matches)),
         grace_min=most((c.policy.require.grace_min, c.policy.id) for c in policies),
         grace_max=least((c.policy.require.grace_max, c.policy.id) for c in policies),
         protect=most(
-            (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, certain) for p in [c.policy.default.protect_for]
+            (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, matches) for p in [c.policy.default.protect_for]
         ),
         protect_max=least((c.policy.require.protection_max, c.policy.id) for c in policies),
         gpus_max=least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
@@ -77,15 +77,15 @@ def merge_settings(policies: Sequence[Compiled], certain: Sequence[Compiled], gr
             for kind in ("accelerators", "cpuAndMemory")
             if (who := tuple(c.policy.id for c in policies if kind in c.policy.require.requests_equal_limits))
         },
-        repair=tuple(c.policy.id for c in certain if c.policy.default.repair),
-        taints=tuple(c.policy.id for c in certain if c.policy.default.accelerator_taints),
+        repair=tuple(c.policy.id for c in matches if c.policy.default.repair),
+        taints=tuple(c.policy.id for c in matches if c.policy.default.accelerator_taints),
         tolerate=tolerate,
         ungranted=ungranted,
         granted=tuple(granted),
         forbid=tuple((pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
         allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
-        running=running.merge_running(policies, certain, _for(grace, certain)),
-        queues=queues.merge_queues(policies, certain),
+        running=running.merge_running(policies, matches, _for(grace, matches)),
+        queues=queues.merge_queues(policies, matches),
     )
 
 

@@ -40,9 +40,9 @@ def choose_slice(plan: Plan) -> Plan:
     size = phrase("of size", gigabytes=mig.slice_gb) if mig.slice_gb is not None else phrase("of usable size", mebibytes=mig.usable_mib)
     several = _several(plan, whole)
     if plan.actor.resources != "yes":
-        return plan.saying("BERTH-210", phrase("actor", size=size, actor=plan.actor.names), "mig_resources", names, about=ANNOTATION)
+        return plan.saying("BERTH-210", phrase("actor", size=size, actor=plan.actor.names), "mig_resources", names, path=ANNOTATION)
     if several is not None:
-        return plan.saying("BERTH-210", phrase("several", size=size, container=several.name), "mig_resources", names, about=ANNOTATION)
+        return plan.saying("BERTH-210", phrase("several", size=size, container=several.name), "mig_resources", names, path=ANNOTATION)
     return _with_slice(plan, mig, size, whole.resource.name, names)
 
 
@@ -111,13 +111,13 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
                 advice=phrase("fix"),
                 rule="mig_resources",
                 policies=who(plan.constraints),
-                about=ANNOTATION,
+                path=ANNOTATION,
                 fields=fields(plan.constraints),
             )
         )
     platforms = tuple(plan.snapshot.tables)
     found = phrase("nowhere", size=size, platforms=platforms) if plan.snapshot.placed else phrase("any platform", size=size)
-    return plan.saying("BERTH-210", found, "mig_resources", names, about=ANNOTATION)
+    return plan.saying("BERTH-210", found, "mig_resources", names, path=ANNOTATION)
 
 
 def _on_offer(plan: Plan, old: str, resource: str) -> bool:

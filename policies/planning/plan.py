@@ -46,9 +46,9 @@ class ReviewedPod(NamedTuple):
     terms: tuple[RequiredTerm, ...]
     space: Space
     """The space without regard to policies."""
-    possible: tuple[Compiled, ...]
+    may_match: tuple[Compiled, ...]
     """The policies of the namespace whose ``match`` may hold for the pod: ``require`` is judged by these."""
-    certain: frozenset[Compiled]
+    matches: frozenset[Compiled]
     """The policies whose ``match`` certainly holds: their defaults apply."""
 
 
@@ -147,10 +147,10 @@ class Plan(NamedTuple):
         by_axis, key = _grouped(self.chosen, template, names)
         return self._replace(template=template, template_by=names, chosen_on=by_axis, chosen_key=key)
 
-    def saying(self, code: str, found: Phrase, rule: str, policies: Sequence[str] = (), about: Path = (), on: Sequence[Field] = ()) -> Plan:
-        """Return the plan with one more remark, about a default. ``about``: the field of the pod; ``on``:
+    def saying(self, code: str, found: Phrase, rule: str, policies: Sequence[str] = (), path: Path = (), on: Sequence[Field] = ()) -> Plan:
+        """Return the plan with one more remark, about a default. ``path``: the field of the pod; ``on``:
         those of policies."""
-        remark = Remark(code=code, found=found, rule=rule, policies=tuple(policies), about=about, fields=tuple(on))
+        remark = Remark(code=code, found=found, rule=rule, policies=tuple(policies), path=path, fields=tuple(on))
         return self._replace(remarks=(*self.remarks, remark))
 
     def denying(self, violation: Violation) -> Plan:
@@ -169,21 +169,21 @@ def _grouped(
     return by_axis, tuple([(axis, c.rows, c.by) for axis, found in by_axis.items() for c in found])
 
 
-def subject(request: Request, facts: Facts, pod: Pod) -> ReviewedPod:
+def review_pod(request: Request, facts: Facts, pod: Pod) -> ReviewedPod:
     """Return the pod as read, with the policies whose ``match`` may hold for it and whose ``exclude`` does
     not."""
     snapshot = facts.snapshot
     found, workloads = devices.read_devices(pod, facts, final=request.phase == "validate"), workloads_of(pod, snapshot.catalog)
     units, names = found.units, {w.name for w in workloads}
-    possible, certain = [], []
+    may_match, matches = [], []
     for compiled in facts.policies:
         gpus = compiled.policy.match.gpus
         if request.user in compiled.policy.exclude_users or not _chooses(compiled.policy, pod, names):
             continue
         if gpus is None or units.possibly(gpus.min, gpus.max):
-            possible.append(compiled)
+            may_match.append(compiled)
             if gpus is None or units.certainly(gpus.min, gpus.max):
-                certain.append(compiled)
+                matches.append(compiled)
     terms = terms_of(pod, snapshot.catalog.label_aliases)
     return ReviewedPod(
         request=request,
@@ -193,8 +193,8 @@ def subject(request: Request, facts: Facts, pod: Pod) -> ReviewedPod:
         author=author.read_author_settings(pod, snapshot.catalog),
         terms=terms,
         space=read_cells(snapshot, terms, _placed(found, snapshot)),
-        possible=tuple(possible),
-        certain=frozenset(certain),
+        may_match=tuple(may_match),
+        matches=frozenset(matches),
     )
 
 
@@ -215,35 +215,35 @@ def _chooses(policy: Policy, pod: Pod, workloads: set[str]) -> bool:
     return not match.workloads or not workloads.isdisjoint(match.workloads)
 
 
-def make(facts: Facts, about: ReviewedPod, policies: tuple[Compiled, ...]) -> Plan:
+def make_plan(facts: Facts, subject: ReviewedPod, policies: tuple[Compiled, ...]) -> Plan:
     """Return the plan for this pod under these policies. Pure; the same for the same input in any order of
     policies."""
-    certain = tuple(c for c in policies if c in about.certain)
-    together, wanted = demands(facts.snapshot, policies, certain, about.author.longest, about.actor)
-    own = about.author
-    if about.request.phase == "mutate" and seconds_of(about.pod) is None and (limit := deadline(wanted.running, own.expected, about.actor)):
+    matches = tuple(c for c in policies if c in subject.matches)
+    together, wanted = demands(facts.snapshot, policies, matches, subject.author.longest, subject.actor)
+    own, is_mutated = subject.author, subject.request.phase == "mutate"
+    if is_mutated and seconds_of(subject.pod) is None and (limit := deadline(wanted.running, own.expected, subject.actor)):
         own = author.ended(own, limit.value)  # as it reads on the next call
-        together, wanted = demands(facts.snapshot, policies, certain, own.longest, about.actor)
-    joined = joining(about.pod, about.actor, wanted.queues) if about.request.phase == "mutate" else None
-    actor = about.actor
+        together, wanted = demands(facts.snapshot, policies, matches, own.longest, subject.actor)
+    joined = joining(subject.pod, subject.actor, wanted.queues) if is_mutated else None
+    actor = subject.actor
     if isinstance(joined, JoinedQueue) and joined.moves:  # as it reads on the next call
         actor = permissions.joined_actor(actor, joined.system.scheduler, facts.snapshot.queues)
-    asked_for = about.space.wanted
+    asked_for = subject.space.wanted
     return Plan(
-        pod=about.pod,
+        pod=subject.pod,
         facts=facts,
         snapshot=facts.snapshot,
         actor=actor,
         policies=policies,
-        devices=about.devices,
+        devices=subject.devices,
         author=own,
         settings=wanted,
         demands=together,
-        terms=about.terms,
-        keys=frozenset([authored.key for term in about.terms for authored in term.expressions]),
+        terms=subject.terms,
+        keys=frozenset([authored.key for term in subject.terms for authored in term.expressions]),
         placeable=bool(asked_for) and all(facts.snapshot.lists(name) for name in asked_for),
-        space=about.space,
+        space=subject.space,
         inside=together.required,
-        violations=about.author.violations,
+        violations=subject.author.violations,
         joined=joined,
     )

@@ -70,20 +70,20 @@ class Demands:
 
 
 def demands(
-    snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], longest: Fraction | None, actor: Actor
+    snapshot: Snapshot, policies: tuple[Compiled, ...], matches: tuple[Compiled, ...], longest: Fraction | None, actor: Actor
 ) -> tuple[Demands, MergedSettings]:
     """Return the requirements of these policies for a pod that runs at most this long (seconds), and their
     settings besides placement for this actor. ``certain``: the policies whose defaults apply; ``require``
     is taken from all."""
     merged = snapshot.merged
-    key = (policies, certain, actor.in_part, *_long(policies, longest))
+    key = (policies, matches, actor.in_part, *_long(policies, longest))
     found: Demands | None = merged.get(key)
     if found is None:
-        found = _together(snapshot, policies, certain, longest, in_part=actor.in_part)
+        found = _together(snapshot, policies, matches, longest, in_part=actor.in_part)
         merged.keep(key, found, _OF_ANY + _OF_EACH * len(policies))
     calm = actor.grace, actor.disruption
     if calm not in found.settings:
-        found.settings[calm] = settings.merge_settings(policies, certain, *calm)
+        found.settings[calm] = settings.merge_settings(policies, matches, *calm)
     return found, found.settings[calm]
 
 
@@ -95,13 +95,13 @@ def _long(policies: Sequence[Compiled], longest: Fraction | None) -> Iterator[bo
 
 
 def _together(
-    snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], longest: Fraction | None, *, in_part: bool
+    snapshot: Snapshot, policies: tuple[Compiled, ...], matches: tuple[Compiled, ...], longest: Fraction | None, *, in_part: bool
 ) -> Demands:
     cluster = tuple(c for c in policies if c.policy.namespace is None)
     own = tuple(c for c in policies if c.policy.namespace is not None)
     axes = tuple(axis for axis in AXES if not (in_part and axis == "sharing"))
     constraints = tuple(_constraints(policies, longest, axes))
-    scopes = tuple(c for c in own if c in certain), tuple(c for c in cluster if c in certain)
+    scopes = tuple(c for c in own if c in matches), tuple(c for c in cluster if c in matches)
     of_cluster, of_own = list(_constraints(cluster, longest, axes)), list(_constraints(own, longest, axes))
     return Demands(
         constraints=constraints,
@@ -111,7 +111,7 @@ def _together(
         required_by_cluster=meet(everything(snapshot), of_cluster),
         scopes=scopes,
         choosing=tuple(c.policy.id for scope in scopes for c in scope if _chooses_nodes(c)),
-        default_runs=tuple(runs for c in certain if (runs := c.policy.default.long_runs) is not None),
+        default_runs=tuple(runs for c in matches if (runs := c.policy.default.long_runs) is not None),
     )
 
 

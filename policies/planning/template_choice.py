@@ -75,7 +75,7 @@ def _annotation(why: str, name: str, advice: Phrase, more: Phrase, on: tuple[Fie
     found = phrase(why, path=At(path), name=name[:40])
     policies = tuple(sorted({policy for policy, _ in on}))
     return Violation(
-        code="BERTH-152", found=found, advice=advice, more=(more,), rule="node_affinity", policies=policies, about=path, fields=on
+        code="BERTH-152", found=found, advice=advice, more=(more,), rule="node_affinity", policies=policies, path=path, fields=on
     )
 
 

@@ -118,5 +118,5 @@ def _unreadable(pod: Pod, catalog: Catalog) -> Iterator[Violation]:
 def _wrong(key: str, value: str, advice: Phrase, rule: str, *more: Phrase) -> Violation:
     path: Path = ("metadata", "annotations", key)
     return Violation(
-        code="BERTH-151", found=phrase("fact", path=At(path), value=value[:40]), advice=advice, more=more, rule=rule, about=path
+        code="BERTH-151", found=phrase("fact", path=At(path), value=value[:40]), advice=advice, more=more, rule=rule, path=path
     )

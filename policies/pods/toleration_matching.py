@@ -9,21 +9,21 @@ from policies.pods.view import Raw
 from policies.policy import TolerationPattern
 
 
-def covers(standing: Raw, wanted: Raw) -> bool:
+def covers(kept_tolerations: Raw, wanted: Raw) -> bool:
     """Return whether an existing toleration tolerates all that ``wanted`` does
     (v1.Toleration.ToleratesTaint).
 
     ``wanted`` is one that Berth writes. A toleration with tolerationSeconds applies only for a while and does
     not cover; nor does one with an unknown operator.
     """
-    if standing.get("tolerationSeconds") is not None:
+    if kept_tolerations.get("tolerationSeconds") is not None:
         return False
-    key, effect = standing.get("key") or "", standing.get("effect") or ""
+    key, effect = kept_tolerations.get("key") or "", kept_tolerations.get("effect") or ""
     if effect and effect != wanted.get("effect"):
         return False
-    if standing.get("operator") == "Exists":
+    if kept_tolerations.get("operator") == "Exists":
         return key in ("", wanted["key"])
-    return key == wanted["key"] and wanted["operator"] == "Equal" and _matches_value(standing, wanted["value"], unknown=False)
+    return key == wanted["key"] and wanted["operator"] == "Equal" and _matches_value(kept_tolerations, wanted["value"], unknown=False)
 
 
 def _matches_value(toleration: Raw, value: str | None, *, unknown: bool) -> bool:

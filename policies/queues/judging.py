@@ -64,7 +64,7 @@ class Past:
     how: How
     system: System
     """The system whose queue it would best be in."""
-    about: Path = ()
+    path: Path = ()
     value: str = ""
     """What stands there."""
 
@@ -84,14 +84,14 @@ def past(
     first = required.admitted[0][0]
     best = named if named is not None and required.of(named) else first
     if pod.node_name:
-        return Past(how="node", system=best, about=NODE, value=pod.node_name)
+        return Past(how="node", system=best, path=NODE, value=pod.node_name)
     if required.of(KUEUE) and _in_kueue(pod, required, catalog, made=made, pods_in_kueue=pods_in_kueue):
         return None
     if named is not None and required.of(named):
         return _past(pod, named, required, made=made, joined=joined)
     if best is KUEUE:
         return _past_kueue(pod, required, pods_in_kueue=pods_in_kueue)
-    return Past(how="scheduler", system=best, about=SCHEDULER, value=scheduler or DEFAULT_SCHEDULER)
+    return Past(how="scheduler", system=best, path=SCHEDULER, value=scheduler or DEFAULT_SCHEDULER)
 
 
 def _past_kueue(pod: Pod, required: Required, *, pods_in_kueue: bool) -> Past:
@@ -102,7 +102,7 @@ def _past_kueue(pod: Pod, required: Required, *, pods_in_kueue: bool) -> Past:
         how = "kueue queue"
     elif not pod.metadata.get("ownerReferences"):
         how = "alone" if not pods_in_kueue else "ungated" if value else "no queue"
-    return Past(how=how, system=KUEUE, about=KUEUE.path, value=str(value or ""))
+    return Past(how=how, system=KUEUE, path=KUEUE.path, value=str(value or ""))
 
 
 def _past(pod: Pod, system: System, required: Required, *, made: bool, joined: JoinedQueue | None) -> Past | None:
@@ -113,18 +113,18 @@ def _past(pod: Pod, system: System, required: Required, *, made: bool, joined: J
     if made and system is VOLCANO and _kind(pod) == VOLCANO_JOB:  # its controller writes both
         value = pod.annotations.get(VOLCANO_JOB_QUEUE)
         if isinstance(value, str) and not required.admits(system, value):
-            return Past(how="job queue", system=system, about=("metadata", "annotations", VOLCANO_JOB_QUEUE), value=value)
+            return Past(how="job queue", system=system, path=("metadata", "annotations", VOLCANO_JOB_QUEUE), value=value)
     elif there := next((path for path in grouping_paths(pod, system) if not (made and path == KAI_SPARK and _kind(pod) == SPARK)), None):
-        return Past(how="group", system=system, about=there)
+        return Past(how="group", system=system, path=there)
     if pod.metadata.get("ownerReferences"):
         if not made:
-            return Past(how="owner", system=system, about=("metadata", "ownerReferences"))
+            return Past(how="owner", system=system, path=("metadata", "ownerReferences"))
         if system is SLURM:  # it reads the workload's alone, which is judged itself
             return None
     if value is None:
-        return Past(how="no queue", system=system, about=system.path)
+        return Past(how="no queue", system=system, path=system.path)
     if not isinstance(value, str) or not required.admits(system, value):
-        return Past(how="queue", system=system, about=system.path, value=str(value))
+        return Past(how="queue", system=system, path=system.path, value=str(value))
     return None
 
 

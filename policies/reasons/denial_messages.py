@@ -48,7 +48,7 @@ def contradiction(plan: Plan) -> Violation:
         more=(required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
         rule=RULE,
         policies=policies,
-        about=author_words.place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
+        path=author_words.place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
     )
 
@@ -216,7 +216,7 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: NodeRe
         more=(required(asked), phrase("written", key=expression.key, operator=expression.operator, values=expression.values)),
         rule=RULE,
         policies=who(asked),
-        about=author_words.place_of_label(authored),
+        path=author_words.place_of_label(authored),
         fields=fields(asked),
     )
 
@@ -232,7 +232,7 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
         more=(likely(plan, RULE),),
         rule=RULE,
         policies=who(constraints),
-        about=TERMS if index is None else (*TERMS, index),
+        path=TERMS if index is None else (*TERMS, index),
         fields=fields(constraints),
     )
 

@@ -28,7 +28,7 @@ def unknown(plan: Plan) -> Iterator[Remark]:
     """Yield a remark for every value that no table knows, as far as an answer holds them."""
     undecided = ((cell, authored) for cell in plan.space.cells for authored in cell.undecided)
     for cell, authored in islice(undecided, MOST_UNKNOWN):
-        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=RULE, about=author_words.place_of_label(authored))
+        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=RULE, path=author_words.place_of_label(authored))
 
 
 def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:

@@ -68,15 +68,15 @@ def _node(place: NodePlace) -> Node:
     return Node(name=place.pool, labels=dict(place.labels), taints=place.taints, allocatable=amounts, capacity=amounts, used=None)
 
 
-def check(about: ReviewedPod, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
+def check(subject: ReviewedPod, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
     """Yield the remark on a created pod that no place can run, unless it is denied. It is judged as all webhooks left it:
     others may add tolerations to what /mutate sees."""
-    request = about.request
+    request = subject.request
     if snapshot.known_places is None or request.phase != "validate" or request.operation != "CREATE" or violations:
         return
     places, pod = prepared(snapshot, snapshot.known_places), None
-    if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_judged(about, snapshot.known_places):
-        pod = _asked(about, places)
+    if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_judged(subject, snapshot.known_places):
+        pod = _asked(subject, places)
     if pod is None:
         return
     on_nodes = [(node, of_node(pod, node)) for node in places.nodes if pod.requests.keys() & node.allocatable.keys()]
@@ -87,11 +87,11 @@ def check(about: ReviewedPod, snapshot: Snapshot, violations: tuple[Violation, .
         yield Remark(code=CODE, found=_sentence(pod, on_nodes, on_pools, places), rule=RULE)
 
 
-def _is_judged(about: ReviewedPod, places: KnownPlaces) -> bool:
+def _is_judged(subject: ReviewedPod, places: KnownPlaces) -> bool:
     """Return whether kube-scheduler alone decides on the pod's place, by what nodes offer. Slices that no node has now are not judged:
     some operators cut a device when a pod asks for one."""
-    pod, devices = about.pod, about.devices
-    if about.actor.affinity != "write" or about.actor.mirror or devices.claimed or pod.claims or devices.fraction != NONE:
+    pod, devices = subject.pod, subject.devices
+    if subject.actor.affinity != "write" or subject.actor.mirror or devices.claimed or pod.claims or devices.fraction != NONE:
         return False
     if any(label in pod.labels for label in KUEUE_LABELS) or pod.raw["spec"].get("schedulingGates"):
         return False  # who lifts a gate may add tolerations
@@ -99,10 +99,10 @@ def _is_judged(about: ReviewedPod, places: KnownPlaces) -> bool:
     return all(kind in _COUNTED and (kind not in _CUT or name in places.resources) for name, kind in kinds.items()) and bool(kinds)
 
 
-def _asked(about: ReviewedPod, places: Prepared) -> Wants | None:
+def _asked(subject: ReviewedPod, places: Prepared) -> Wants | None:
     """Return what the pod wants, as far as it is judged; None if nothing of it is."""
-    pod = wants(about.pod.raw)
-    names = {one.resource.name for one in about.devices.asked}
+    pod = wants(subject.pod.raw)
+    names = {one.resource.name for one in subject.devices.asked}
     if pod.scheduler != DEFAULT_SCHEDULER or pod.node or pod.unreadable & names or any(term.names for term in pod.terms or ()):
         return None
     selector = tuple(one for one in pod.selector if one.key in places.keys)
@@ -118,13 +118,13 @@ def _known(terms: tuple[AffinityTerm, ...] | None, keys: frozenset[str]) -> tupl
     return None if any(new.empty and not old.empty for new, old in zip(left, terms, strict=True)) else left
 
 
-def nearest_place(about: ReviewedPod, snapshot: Snapshot) -> tuple[Blocker, ...] | None:
+def nearest_place(subject: ReviewedPod, snapshot: Snapshot) -> tuple[Blocker, ...] | None:
     """Return what is in the pod's way on the place that comes nearest to having it, of what is judged here; () if nothing is, so that what
     is there may be taken. What may end by itself is nearer than what may not. None where it can't be told: places may be unknown."""
     if snapshot.known_places is None:
         return None
     places = prepared(snapshot, snapshot.known_places)
-    pod = _asked(about, places)
+    pod = _asked(subject, places)
     if pod is None or not (places.nodes or places.pools):
         return None
     found = [of_node(pod, node) for node in places.nodes] + [of_pool(pod, pool) for pool in places.pools]

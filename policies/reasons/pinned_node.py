@@ -56,7 +56,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             more=(denial_messages.required(plan.constraints),),
             rule=RULE,
             policies=policies,
-            about=_place(plan),
+            path=_place(plan),
             fields=fields(plan.constraints),
         )
     home = platform_detection.home(plan.snapshot.catalog, labels)
@@ -69,7 +69,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), denial_messages.required(plan.constraints)),
             rule=RULE,
             policies=policies,
-            about=_place(plan),
+            path=_place(plan),
             fields=fields(plan.constraints),
         )
 
@@ -131,7 +131,7 @@ def check_taints(plan: Plan) -> Iterator[Violation]:
                 advice=phrase("fix", path=At(_NODE_NAME)),
                 rule="tolerations",
                 policies=(policy,),
-                about=_NODE_NAME,
+                path=_NODE_NAME,
                 fields=at_field(FORBID, (policy,)),
             )
 

@@ -18,9 +18,9 @@ RULE = "node_affinity"
 CODE = "BERTH-243"
 
 
-def check(about: ReviewedPod, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
+def check(subject: ReviewedPod, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
     """Yield the remark on a created pod with claims alone for devices that no node has, unless it is denied."""
-    request, places, devices = about.request, snapshot.known_places, about.devices
+    request, places, devices = subject.request, snapshot.known_places, subject.devices
     if places is None or not places.pools or request.phase != "validate" or request.operation != "CREATE" or violations:
         return
     vendors = {vendor for claim in devices.claimed for vendor in claim.vendors}

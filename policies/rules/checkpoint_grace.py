@@ -218,7 +218,7 @@ def _too_short(plan: Plan, floor: TightestLimit) -> Violation:
         more=(denial_messages.likely(plan, NAME), *service),
         rule=NAME,
         policies=floor.policies,
-        about=_PATH,
+        path=_PATH,
         fields=at_field(_MIN, floor.policies),
     )
 
@@ -240,7 +240,7 @@ def _too_long(path: Path, seconds: int, limit: TightestLimit, *more: Phrase) -> 
         more=more,
         rule=NAME,
         policies=limit.policies,
-        about=path,
+        path=path,
         fields=at_field(_MAX, limit.policies),
     )
 

@@ -56,7 +56,7 @@ def _apart(plan: Plan) -> Iterator[Violation]:
                 advice=phrase("together", least=least),
                 rule=NAME,
                 policies=by,
-                about=("spec", "resourceClaims"),
+                path=("spec", "resourceClaims"),
                 fields=at_field("spec.match.gpus.min", by),
             )
             return
@@ -111,6 +111,6 @@ def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
     return has_such(vendor, [device_fields(compiled.policy.require.machine)], plan.snapshot.catalog)
 
 
-def _violation(found: Phrase, advice: Phrase, about: Path, demands: list[Constraint]) -> Violation:
+def _violation(found: Phrase, advice: Phrase, path: Path, demands: list[Constraint]) -> Violation:
     more, by, on = (denial_messages.required(demands),), who(demands), fields(demands)
-    return Violation(code=UNKNOWN, found=found, advice=advice, more=more, rule=NAME, policies=by, about=about, fields=on)
+    return Violation(code=UNKNOWN, found=found, advice=advice, more=more, rule=NAME, policies=by, path=path, fields=on)

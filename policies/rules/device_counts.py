@@ -57,7 +57,7 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
         path: Path = ("metadata", "annotations", keys[0])
         fact, by = phrase("gone", path=At(path)), tuple(compiled.policy.id for compiled in plan.policies)
         fields = at_field("spec.require", by)
-        yield Violation(code=UNCOUNTED, found=fact, advice=phrase("leave it"), rule=NAME, policies=by, about=path, fields=fields)
+        yield Violation(code=UNCOUNTED, found=fact, advice=phrase("leave it"), rule=NAME, policies=by, path=path, fields=fields)
 
 
 _MAX, _ONE_OF, _SHARING = "spec.require.gpusPerPod.max", "spec.require.gpusPerPod.oneOf", "spec.require.sharing"
@@ -87,8 +87,8 @@ def _all_allowed(count: CountInterval, most: int, allowed: Collection[int]) -> b
 
 def _above(plan: Plan, count: CountInterval, limit: TightestLimit) -> Violation:
     found, advice = phrase("fact", count=str(count), most=limit.value), phrase("ask for fewer", most=limit.value)
-    by, about, fields = limit.policies, open_counts.only_request(plan), at_field(_MAX, limit.policies)
-    return Violation(code="BERTH-111", found=found, advice=advice, rule=NAME, policies=by, about=about, fields=fields)
+    by, path, fields = limit.policies, open_counts.only_request(plan), at_field(_MAX, limit.policies)
+    return Violation(code="BERTH-111", found=found, advice=advice, rule=NAME, policies=by, path=path, fields=fields)
 
 
 def _none_of(plan: Plan, count: CountInterval, settings: MergedSettings) -> Violation:
@@ -96,17 +96,17 @@ def _none_of(plan: Plan, count: CountInterval, settings: MergedSettings) -> Viol
     more = next((n for n in allowed if n > count.least), max(allowed, default=0))
     found = phrase("fact", count=str(count), allowed=tuple(allowed)) if allowed else phrase("nothing", count=str(count))
     advice = phrase("ask", number=more) if more else phrase("fix policies")
-    by, about, fields = settings.one_of_by, open_counts.only_request(plan), at_field(_ONE_OF, settings.one_of_by)
-    return Violation(code="BERTH-112", found=found, advice=advice, rule=NAME, policies=by, about=about, fields=fields)
+    by, path, fields = settings.one_of_by, open_counts.only_request(plan), at_field(_ONE_OF, settings.one_of_by)
+    return Violation(code="BERTH-112", found=found, advice=advice, rule=NAME, policies=by, path=path, fields=fields)
 
 
 def _uncounted(plan: Plan, settings: MergedSettings) -> Violation:
     """Return the violation for a count that can't be bounded while there is a limit: the worst case is
     assumed."""
-    found, advice, about = open_counts.what_is_open(plan)
+    found, advice, path = open_counts.what_is_open(plan)
     fields = (*at_field(_MAX, settings.gpus_max.policies if settings.gpus_max else ()), *at_field(_ONE_OF, settings.one_of_by))
     by = tuple(sorted({policy for policy, _ in fields}))
-    return Violation(code=UNCOUNTED, found=phrase("fact", open=found), advice=advice, rule=NAME, policies=by, about=about, fields=fields)
+    return Violation(code=UNCOUNTED, found=phrase("fact", open=found), advice=advice, rule=NAME, policies=by, path=path, fields=fields)
 
 
 def _shared(plan: Plan) -> Iterator[Violation]:
@@ -114,7 +114,7 @@ def _shared(plan: Plan) -> Iterator[Violation]:
     found: dict[tuple[Sharing, Phrase], Path] = {}
     for way, words, place in _ways(plan):
         found.setdefault((way, words), place)
-    for (way, words), about in found.items():
+    for (way, words), path in found.items():
         policies = tuple(c.policy.id for c in plan.policies if c.policy.require.sharing and way not in c.policy.require.sharing)
         if policies:
             yield Violation(
@@ -123,7 +123,7 @@ def _shared(plan: Plan) -> Iterator[Violation]:
                 advice=phrase("fix"),
                 rule=NAME,
                 policies=policies,
-                about=about,
+                path=path,
                 fields=at_field(_SHARING, policies),
             )
 
@@ -178,7 +178,7 @@ def _mixed(plan: Plan) -> Iterator[Violation]:
                 advice=phrase("fix", path=At((*container.path, "resources"))),
                 rule=NAME,
                 policies=policies,
-                about=(*container.path, "resources"),
+                path=(*container.path, "resources"),
             )
 
 
@@ -194,7 +194,7 @@ def _misspelt(plan: Plan) -> Iterator[Violation]:
                     advice=phrase("fix", right=right),
                     rule=NAME,
                     policies=policies,
-                    about=open_counts.amount_path(container, name),
+                    path=open_counts.amount_path(container, name),
                 )
 
 
@@ -214,5 +214,5 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
         near = nearest_slice(plain, profiles) if hints <= MOST_SAID else None
         advice = phrase("write", right=f"{near}{name.removeprefix(plain)}") if near else phrase("look")
         found = phrase("fact", container=asked.containers[0].name, name=name)
-        about = open_counts.amount_path(asked.containers[0], name)
-        yield Violation(code="BERTH-115", found=found, advice=advice, rule=NAME, policies=policies, about=about)
+        path = open_counts.amount_path(asked.containers[0], name)
+        yield Violation(code="BERTH-115", found=found, advice=advice, rule=NAME, policies=policies, path=path)

@@ -124,6 +124,6 @@ def _violation(plan: Plan, protection: Protection, limit: TightestLimit) -> Viol
         advice=phrase("set or remove", most=most) if _knows_durations(plan, protection) else phrase("remove"),
         rule=NAME,
         policies=limit.policies,
-        about=("metadata", protection.where, protection.key),
+        path=("metadata", protection.where, protection.key),
         fields=at_field("spec.require.protection.max", limit.policies),
     )

@@ -235,6 +235,6 @@ def _unwritten(plan: Plan) -> Iterator[Remark]:
             found=found,
             rule=NAME,
             policies=who(constraints),
-            about=_TEMPLATE,
+            path=_TEMPLATE,
             fields=fields(c for c in constraints if c in plan.constraints),
         )

@@ -71,14 +71,14 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
 
 def _accelerators(request: Request, plan: Plan, container: Container) -> Iterator[Violation]:
     policies = plan.settings.equal["accelerators"]
-    mends = request.phase == "mutate" and bool(plan.settings.repair) and plan.actor.resources != "no"
+    repairs = request.phase == "mutate" and bool(plan.settings.repair) and plan.actor.resources != "no"
     for name in sorted(container.resource_names):
         if plan.snapshot.resource(name) is None:
             continue
         wrong = _unreadable(container, name)
         if wrong is not None:
             yield _no_count(container, name, wrong, policies)
-        elif not (mends and _mended(container, name)) and not _zero(container, name):
+        elif not (repairs and _repaired(container, name)) and not _zero(container, name):
             yield from _mismatch(container, name, policies)
 
 
@@ -114,7 +114,7 @@ def _is_quantity(amount: Any) -> bool:
     return True
 
 
-def _mended(container: Container, name: str) -> bool:
+def _repaired(container: Container, name: str) -> bool:
     """Return whether repair applies. A limit of zero beside a request is left as it is and denied."""
     limit = container.limits.get(name)
     return limit is None or bool(parse(limit))
@@ -141,7 +141,7 @@ def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies:
         advice=_set("fix", (*container.path, "resources", side, name)),
         rule=NAME,
         policies=policies,
-        about=(*container.path, "resources", side, name),
+        path=(*container.path, "resources", side, name),
         fields=at_field(_FIELD, policies),
     )
 
@@ -152,8 +152,8 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
     if limit is None:
         found = phrase("no limit", container=_name(container), asked=cut_text(str(asked), 12), name=name)
         advice = _set("set", (*resources, "limits", name), value=str(asked))
-        about, fields = (*resources, "requests", name), at_field(_FIELD, policies)
-        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, policies=policies, about=about, fields=fields)
+        path, fields = (*resources, "requests", name), at_field(_FIELD, policies)
+        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, policies=policies, path=path, fields=fields)
     elif asked is not None and not _equal(limit, asked):
         found = phrase("differs", container=_name(container), asked=cut_text(str(asked), 12), name=name, limit=cut_text(str(limit), 12))
         side, value = ("requests", limit) if parse(limit) else ("limits", asked)
@@ -165,7 +165,7 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
             more=(phrase("why"),),
             rule=NAME,
             policies=policies,
-            about=(*resources, side, name),
+            path=(*resources, side, name),
             fields=at_field(_FIELD, policies),
         )
 
@@ -182,7 +182,7 @@ def _cpu_and_memory(plan: Plan, wrong: Iterable[Shortfall]) -> Iterator[Violatio
             advice=_set("set", (*at.path, side, name), value=phrase("an amount") if value is None else cut_text(str(value), 12)),
             rule=NAME,
             policies=plan.settings.equal["cpuAndMemory"],
-            about=(*at.path, side, name),
+            path=(*at.path, side, name),
             fields=at_field(_FIELD, plan.settings.equal["cpuAndMemory"]),
         )
 

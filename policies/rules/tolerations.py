@@ -39,7 +39,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Append each wanted toleration that nothing covers yet; a remark tells of one that may not be added."""
     if not plan.actor.tolerations or (plan.actor.by_driver and not plan.vendors):
         return
-    standing = list(plan.pod.tolerations)
+    kept_tolerations = list(plan.pod.tolerations)
     for wanted in _wanted(plan):
         if isinstance(wanted, Remark):
             yield wanted
@@ -50,8 +50,8 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         elif who := sorted(policy for pattern, policy in plan.settings.forbid if tolerates(toleration, pattern)):
             found = phrase("toleration", key=toleration["key"], policies=tuple(who))
             yield Remark(code="BERTH-203", found=found, rule=NAME, policies=policies)
-        elif not any(covers(t, toleration) for t in standing):
-            standing.append(toleration)
+        elif not any(covers(t, toleration) for t in kept_tolerations):
+            kept_tolerations.append(toleration)
             yield Edit(op="add", path=("spec", "tolerations", "-"), value=toleration, rule=NAME, policies=policies)
 
 
@@ -181,6 +181,6 @@ def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violatio
             more=() if toleration.get("key") else (phrase("keyless"),),
             rule=NAME,
             policies=policies,
-            about=path.path,
+            path=path.path,
             fields=at_field(FORBID, policies),
         )

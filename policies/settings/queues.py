@@ -41,9 +41,9 @@ class MergedQueues:
     required: Required | None
 
 
-def merge_queues(policies: Sequence[Compiled], certain: Sequence[Compiled]) -> MergedQueues:
+def merge_queues(policies: Sequence[Compiled], matches: Sequence[Compiled]) -> MergedQueues:
     """Merge the settings of these policies. ``certain``: those whose defaults act."""
-    scopes = by_scope(certain)
+    scopes = by_scope(matches)
     demands = [(queues, c.policy.id) for c in policies if (queues := c.policy.require.queue) is not None]
     return MergedQueues(
         default=merge_named(scopes, lambda default: default.queue),

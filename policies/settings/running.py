@@ -57,21 +57,21 @@ class Running:
     """``allow.priorityClasses`` of the cluster's policies."""
 
 
-def merge_running(policies: Sequence[Compiled], certain: Sequence[Compiled], calm: Sequence[Compiled]) -> Running:
+def merge_running(policies: Sequence[Compiled], matches: Sequence[Compiled], calm: Sequence[Compiled]) -> Running:
     """Merge the settings of these policies. ``certain``: those whose defaults act; ``calm``: those of them whose
     defaults on how long a pod runs and ends act on the pod's actor."""
-    scopes = by_scope(certain)
+    scopes = by_scope(matches)
     given = ([(c.policy.default.max_runtime, c.policy.id) for c in scope if c in calm] for scope in scopes)
     return Running(
         longest=least((c.policy.require.max_runtime, c.policy.id) for c in policies),
         max_runtime=next((limit for values in given if (limit := most(values)) is not None), None),
-        shared_memory=most((c.policy.default.shared_memory, c.policy.id) for c in certain),
+        shared_memory=most((c.policy.default.shared_memory, c.policy.id) for c in matches),
         runtime_class=merge_named(scopes, lambda default: default.runtime_class),
         priority_class=merge_named(scopes, lambda default: default.priority_class),
         scheduler=merge_named(scopes, lambda default: default.scheduler_name),
         topology=merge_named(scopes, lambda default: default.topology),
-        network=tuple(c.policy.id for c in certain if c.policy.default.network_devices),
-        priority_classes=frozenset(name for c in certain if c.policy.namespace is None for name in c.policy.allow.priority_classes),
+        network=tuple(c.policy.id for c in matches if c.policy.default.network_devices),
+        priority_classes=frozenset(name for c in matches if c.policy.namespace is None for name in c.policy.allow.priority_classes),
     )
 
 

@@ -78,12 +78,12 @@ def test_a_ca_whose_key_is_lost_goes_on_being_trusted_until_another_is() -> None
     made, _ = settled(NOTHING, START)
     made, _ = settled(made, START, made.fingerprints)
     lost = replace(made, authorities=tuple(replace(one, key=None) for one in made.authorities))
-    mended, _ = settled(lost, START, lost.fingerprints)
-    assert len(mended.authorities) == 2
-    assert mended.leaf is made.leaf
-    mended, _ = settled(mended, START, mended.fingerprints)
-    mended, _ = settled(mended, START + timedelta(hours=1), mended.fingerprints)
-    assert mended.issuer() == mended.authorities[-1]
+    fixed, _ = settled(lost, START, lost.fingerprints)
+    assert len(fixed.authorities) == 2
+    assert fixed.leaf is made.leaf
+    fixed, _ = settled(fixed, START, fixed.fingerprints)
+    fixed, _ = settled(fixed, START + timedelta(hours=1), fixed.fingerprints)
+    assert fixed.issuer() == fixed.authorities[-1]
 
 
 def test_without_a_registration_a_ca_is_replaced_when_it_has_expired() -> None:

@@ -299,9 +299,9 @@ def test_conversion_webhooks_that_are_gone_hold_up_no_start(plane: Cluster) -> N
                 assert unknown.keys() == {kind for kind, *_ in BROKEN}
                 assert all("conversion webhook" in error for error in unknown.values()), unknown
                 for kind, plural, group, versions, scope in BROKEN:
-                    mended = definition(kind, plural, group, versions, scope)
-                    mended["spec"]["conversion"] = {"strategy": "None"}
-                    assert (await beside(partial(plane.api.apply, mended))).ok
+                    fixed = definition(kind, plural, group, versions, scope)
+                    fixed["spec"]["conversion"] = {"strategy": "None"}
+                    assert (await beside(partial(plane.api.apply, fixed))).ok
                 await until(lambda: all(kept.named(kind) for kind, *_ in BROKEN), "the kinds to be known")
         finally:
             await client.close()

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from analysis.conditions import findings
+from analysis.conditions import compute_conditions
 from cli.main import BAD_INPUT, main
 from cluster.status.patch import patch
 from documents.files import read_policies
@@ -184,7 +184,7 @@ class StatusWriter:
             for one in api.list(version, kind):
                 objects[kind, one["metadata"].get("namespace", ""), one["metadata"]["name"]] = {**one, "apiVersion": version, "kind": kind}
         lived = self.updater.apply(objects)
-        for key, finding in findings(lived.snapshot, lived.entries, {}).items():
+        for key, finding in compute_conditions(lived.snapshot, lived.entries, {}).items():
             one = objects[key]
             api.patch(one, patch(finding, one.get("status") or {}, one["metadata"]["resourceVersion"]), subresource="status")
 

@@ -144,6 +144,6 @@ def test_a_denial_names_the_value_that_it_is_about(violations: Mapping[str, list
 
 def test_too_many_gpus_are_told_with_the_field_that_bounds_them(violations: Mapping[str, list[Violation]]) -> None:
     """The one that somebody who asks why needs first."""
-    violation = next(each for each in violations["BERTH-111"] if each.about)
+    violation = next(each for each in violations["BERTH-111"] if each.path)
     assert {field for _, field in violation.fields} == {"spec.require.gpusPerPod.max"}
-    assert violation.about[-3:-1] == ("resources", "limits")
+    assert violation.path[-3:-1] == ("resources", "limits")

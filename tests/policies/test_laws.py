@@ -21,7 +21,7 @@ from policies.modes.maintained import unmaintained
 from policies.offers.constraints import Compiled, Constraint
 from policies.patch import applied_again
 from policies.patch.applied import APPLIED
-from policies.patch.standing import recorded
+from policies.patch.valid_entries import recorded
 from policies.policy import (
     Allow,
     Bounds,

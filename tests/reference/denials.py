@@ -26,23 +26,23 @@ class Denials(Case):
 
     def mismatches(self) -> set[str]:
         out: set[str] = set()
-        mends = self.request.phase == "mutate" and self.row.repair and any(p.default.repair for p in self.certain)
+        fixes = self.request.phase == "mutate" and self.row.repair and any(p.default.repair for p in self.certain)
         if any("accelerators" in p.require.requests_equal_limits for p in self.policies):
             for container in pods.containers(self.pod):
                 for name in container.names():
                     if name in self.asked and container.asks(name):
-                        out |= self.mismatch(container, name, mends)
+                        out |= self.mismatch(container, name, fixes)
         if self.asking.anything and any("cpuAndMemory" in p.require.requests_equal_limits for p in self.policies):
             out |= set() if pods.guaranteed(self.pod) else {"BERTH-103"}
         return out
 
-    def mismatch(self, container: pods.Container, name: str, mends: bool) -> set[str]:
+    def mismatch(self, container: pods.Container, name: str, fixes: bool) -> set[str]:
         limit, asked = container.side("limits").get(name), container.side("requests").get(name)
         values = [v for v in (limit, asked) if v is not None]
         read = [pods.number(v) for v in values]
         if any(v is None or v < 0 or v.denominator != 1 for v in read):
             return {"BERTH-102"}
-        if asked is None or (mends and read[0] != 0):  # to zero nothing is mended
+        if asked is None or (fixes and read[0] != 0):  # to zero nothing is mended
             return set()
         return {"BERTH-101"} if limit is None or read[0] != read[1] else set()
 

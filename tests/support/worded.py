@@ -23,11 +23,11 @@ class _Remark(Remark):
         return self.found.name
 
 
-def denial(code: str, fact: str, fix: str = "x", *, rule: str = "r", policies: tuple[str, ...] = (), about: Path = ()) -> Violation:
+def denial(code: str, fact: str, fix: str = "x", *, rule: str = "r", policies: tuple[str, ...] = (), path: Path = ()) -> Violation:
     """A denial that says just this."""
-    return _Denial(code=code, found=phrase(fact), advice=phrase(fix), rule=rule, policies=policies, about=about)
+    return _Denial(code=code, found=phrase(fact), advice=phrase(fix), rule=rule, policies=policies, path=path)
 
 
-def remark(code: str, text: str, *, rule: str = "", policies: tuple[str, ...] = (), about: Path = ()) -> Remark:
+def remark(code: str, text: str, *, rule: str = "", policies: tuple[str, ...] = (), path: Path = ()) -> Remark:
     """A remark that says just this."""
-    return _Remark(code=code, found=phrase(text), rule=rule, policies=policies, about=about)
+    return _Remark(code=code, found=phrase(text), rule=rule, policies=policies, path=path)

@@ -52,9 +52,9 @@ class StoredDecision:
 
 def decided(asked: Review, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
     """Return a verdict's form on the wire, in the log and in the metrics. ``console_url``: of the snapshot."""
-    about = console_link.controller(asked.namespace, asked.pod) if console_url else ""
+    workload = console_link.controller(asked.namespace, asked.pod) if console_url else ""
     word = log_fields.decision_word(verdict, phase)
-    answer = orjson.dumps(review.answer_review(asked, verdict, phase=phase, console_url=console_url, about=about))
+    answer = orjson.dumps(review.answer_review(asked, verdict, phase=phase, console_url=console_url, workload=workload))
     return StoredDecision(
         word=word,
         after_uid=answer[len(_UNTIL_UID) + len(orjson.dumps(asked.uid)) :],

@@ -21,9 +21,9 @@ def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
         if pod.role != "notebook" or pod.node is None or not _large(pod, seen):
             continue
         gpu = pod.node.gpu
-        mended = not admits(remedies.of(pod.stored).pod, pod.node.labels)
+        fixed = not admits(remedies.of(pod.stored).pod, pod.node.labels)
         model, memory = ("", 0) if gpu is None else (gpu.model, gpu.memory_gb or 0)
-        yield Hit("notebook-on-large-gpu", pod, (("model", model), ("memory", memory), ("each", pod.gpus)), mended, ("Node",))
+        yield Hit("notebook-on-large-gpu", pod, (("model", model), ("memory", memory), ("each", pod.gpus)), fixed, ("Node",))
 
 
 def _large(pod: GpuPod, seen: ScannedCluster) -> bool:

@@ -56,10 +56,10 @@ def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
         now = judged.get(id(whole)) or judged.setdefault(id(whole), find_obstacles(whole, seen, pools))
         kind: Kind = "never-fits" if now.never else "pending"
         values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged))
-        yield Hit(kind, pod, values, _mended(pod, whole, now, seen, remedies, pools))
+        yield Hit(kind, pod, values, _fixed(pod, whole, now, seen, remedies, pools))
 
 
-def _mended(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, remedies: Remedies, pools: Pools) -> bool | None:
+def _fixed(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, remedies: Remedies, pools: Pools) -> bool | None:
     """Return whether policies would have given it a place; None where no place is missing, so that they can mend nothing."""
     if now.known != "never":
         return None

@@ -31,11 +31,11 @@ def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
         remedy = remedies.of(pod.stored).pod
         if (length := on_spot(pod, pod.raw, pod.node)) is not None:
             keys = seen.catalog.platforms[pod.node.platform].capacity_keys
-            mended = on_spot(pod, remedy, pod.node, keys) is None
-            yield Hit("run-on-spot", pod, (("length", length), ("group", pod.node.group)), mended, ("Node",))
+            fixed = on_spot(pod, remedy, pod.node, keys) is None
+            yield Hit("run-on-spot", pod, (("length", length), ("group", pod.node.group)), fixed, ("Node",))
         if lacks := unprotected(pod.raw, pod.node.platform, pod.age, seen.catalog):
-            mended = not unprotected(remedy, pod.node.platform, pod.age, seen.catalog)
-            yield Hit("run-unprotected", pod, (("lacks", lacks), ("platform", pod.node.platform)), mended, ("Node",))
+            fixed = not unprotected(remedy, pod.node.platform, pod.age, seen.catalog)
+            yield Hit("run-unprotected", pod, (("lacks", lacks), ("platform", pod.node.platform)), fixed, ("Node",))
 
 
 def on_spot(pod: GpuPod, raw: Raw, node: GpuNode, keys: Collection[str] = ()) -> str | None:

@@ -20,5 +20,5 @@ def suggest(seen: ScannedCluster) -> Iterator[Suggestion]:
             name="gpu-pods",
             spec={"require": {"requestsEqualLimits": ["accelerators"]}, "default": {"acceleratorTaints": "Tolerate"}},
             values={"keys": tuple(tainted), "untainted": untainted},
-            mends=("pending", "never-fits"),
+            fixes=("pending", "never-fits"),
         )

@@ -23,13 +23,13 @@ def effect(suggestion: Suggestion, seen: ScannedCluster, before: Sequence[Hit], 
     changed = sum(bool(remedy.edits) for remedy in every)
     denied = sum(bool(remedy.denied) for remedy in every)
     matched = sum(remedy.matched for remedy in every)
-    found = (hit for hit in before if hit.kind in suggestion.mends and hit.mended is not None)
+    found = (hit for hit in before if hit.kind in suggestion.fixes and hit.fixed is not None)
     concerned = {_key(hit) for hit in found if remedies.of(hit.pod.stored).matched}
-    mended: dict[tuple[str, str], bool] = {}
+    fixed: dict[tuple[str, str], bool] = {}
     for hit in hits(seen, remedies):
-        if hit.kind in suggestion.mends and _key(hit) in concerned:
-            mended[_key(hit)] = mended.get(_key(hit), True) and bool(hit.mended)
-    return SuggestionEffect(matched=matched, changed=changed, denied=denied, found=len(concerned), mended=sum(mended.values()))
+        if hit.kind in suggestion.fixes and _key(hit) in concerned:
+            fixed[_key(hit)] = fixed.get(_key(hit), True) and bool(hit.fixed)
+    return SuggestionEffect(matched=matched, changed=changed, denied=denied, found=len(concerned), fixed=sum(fixed.values()))
 
 
 def _key(hit: Hit) -> tuple[str, str]:

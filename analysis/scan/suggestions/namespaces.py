@@ -56,7 +56,7 @@ def _of(namespace: str, pods: Sequence[GpuPod], catalog: Catalog) -> Suggestion:
             "families": tuple(sorted(families - {""})),
             "taints": tuple(f"{taint.key}={taint.value}:{taint.effect}" for taint in taints),
         },
-        mends=("pending", "never-fits") if taints else (),
+        fixes=("pending", "never-fits") if taints else (),
     )
 
 

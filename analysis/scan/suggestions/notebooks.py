@@ -29,5 +29,5 @@ def suggest(seen: ScannedCluster, hits: Sequence[Hit]) -> Iterator[Suggestion]:
                 name=name,
                 spec={"match": {**match, "gpus": {"min": 1, "max": 1}}, "default": {"models": {"in": list(small)}}},
                 values={"notebooks": count, "models": small},
-                mends=("notebook-on-large-gpu",),
+                fixes=("notebook-on-large-gpu",),
             )

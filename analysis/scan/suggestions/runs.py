@@ -47,7 +47,7 @@ def suggest(seen: ScannedCluster, hits: Sequence[Hit]) -> Iterator[Suggestion]:
             "cut": int(grace < CHECKPOINT),
             "grace": duration.format_duration(grace),
         },
-        mends=tuple(kind for kind in kinds if found[kind]),
+        fixes=tuple(kind for kind in kinds if found[kind]),
     )
 
 

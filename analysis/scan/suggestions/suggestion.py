@@ -24,7 +24,7 @@ class Suggestion:
     """Without the mode."""
     values: Mapping[str, Value] = field(default_factory=dict)
     """What its reasons need."""
-    mends: tuple[Kind, ...] = ()
+    fixes: tuple[Kind, ...] = ()
     """The kinds of finding that it is for."""
 
     def manifest(self, mode: str = "Audit") -> dict[str, Any]:
@@ -46,5 +46,5 @@ class SuggestionEffect:
     denied: int = 0
     found: int = 0
     """Pods of which something is found that it is for."""
-    mended: int = 0
+    fixed: int = 0
     """Those of which nothing of that would then be found."""

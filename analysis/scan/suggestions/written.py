@@ -43,7 +43,7 @@ def comment(written: WrittenSuggestion) -> Iterator[str]:
     yield from (reason.format_map(values) for reason in _REASONS[suggestion.code](suggestion.values))
     yield f"Of the existing GPU pods, this policy matches {done.matched}, would change {done.changed} and deny {done.denied}."
     if done.found:
-        yield f"It would fix {done.mended} of the {done.found} pods with the problem that it is for."
+        yield f"It would fix {done.fixed} of the {done.found} pods with the problem that it is for."
     yield "In Audit it changes nothing. Preview: berth audit --policies FILE. Apply: kubectl apply -f FILE. Then set mode: Enforce."
 
 

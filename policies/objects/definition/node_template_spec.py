@@ -12,16 +12,17 @@ _GPUS = Struct(
     rules=(between.profiles_need_mig,),
     fields=(
         Field(
-            name="vendors", shape=Items(of=Name(noun="GPU vendor", known="vendors")), example="[nvidia]", about="Vendors of the GPUs.",
+            name="vendors", shape=Items(of=Name(noun="GPU vendor", known="vendors")), example="[nvidia]",
+            description="Vendors of the GPUs.",
         ),
         *part.machine("memory"),
         Field(
             name="sharing", shape=Items(of=part.SHARING), example="[TimeSliced]",
-            about="How these nodes share their GPUs. Needed with Karpenter, whose own nodes have whole GPUs.",
+            description="How these nodes share their GPUs. Needed with Karpenter, whose own nodes have whole GPUs.",
         ),
         Field(
             name="migProfiles", store="mig_profiles", shape=Items(of=Name(noun="MIG profile", known="migProfiles")), example="[1g.10gb]",
-            about="MIG slices of these nodes. Requires `sharing: [MIG]`.",
+            description="MIG slices of these nodes. Requires `sharing: [MIG]`.",
         ),
     ),
 )  # fmt: skip
@@ -31,16 +32,16 @@ NODE_TEMPLATE = Struct(
     fields=(
         Field(
             name="gpus", attribute="", shape=_GPUS, example="{families: {in: [ampere]}}",
-            about="The GPUs of these nodes. A new model matches as soon as the catalog has it.",
+            description="The GPUs of these nodes. A new model matches as soon as the catalog has it.",
         ),
         part.capacity("Capacity types of these nodes."),
         Field(
             name="labels", shape=Labels(least=1), required=True, example="{karpenter.sh/nodepool: gpu-a100}",
-            about="Labels that only these nodes have. Pods with this template get them as required node affinity.",
+            description="Labels that only these nodes have. Pods with this template get them as required node affinity.",
         ),
         Field(
             name="taints", words="taints {}", shape=Items(of=part.TAINT, least=0),
-            about="Taints of these nodes. Pods with this template tolerate them.",
+            description="Taints of these nodes. Pods with this template tolerate them.",
             example="[{key: pool, value: a100, effect: NoSchedule}]",
         ),
     ),

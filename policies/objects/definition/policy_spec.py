@@ -36,33 +36,33 @@ _MATCH = Struct(
         Field(
             name="namespaceSelector", store="namespace_selector", attribute="match.namespace_selector", kinds=_CLUSTER,
             shape=part.SELECTOR,
-            about="Namespaces by their labels. If not set: all.", example="{matchLabels: {team: research}}",
+            description="Namespaces by their labels. If not set: all.", example="{matchLabels: {team: research}}",
         ),
         Field(
             name="podSelector", store="pod_selector", attribute="match.pod_selector", shape=part.SELECTOR, words="labelled {}",
-            about="Pods by their labels. In a ClusterGPUPolicy not with `require`.",
+            description="Pods by their labels. In a ClusterGPUPolicy not with `require`.",
             example="{matchLabels: {tier: batch}}",
         ),
         Field(
             name="workloads", attribute="match.workloads", words="of {}", shape=Items(of=Name(noun="workload", known="workloads")),
-            about="Pods by their workload. In a ClusterGPUPolicy not with `require`.",
+            description="Pods by their workload. In a ClusterGPUPolicy not with `require`.",
             example="[Job, PyTorchJob]",
         ),
         Field(
             name="gpus", attribute="match.gpus", shape=part.bounds(0, "devices", (8, 8), part.devices), words="that ask for {}",
-            about="Pods by the number of accelerators that their containers and claims request. A slice counts as one.",
+            description="Pods by the number of accelerators that their containers and claims request. A slice counts as one.",
             example="{min: 8}",
         ),
         Field(
             name="exclude", attribute="", kinds=_CLUSTER, example="{users: [system:serviceaccount:ci:runner]}",
-            about="Requesting users whose pods the policy skips, for break-glass access.",
+            description="Requesting users whose pods the policy skips, for break-glass access.",
             shape=Struct(
                 build=lambda users: users,
                 fields=(
                     Field(
                         name="users", attribute="exclude_users", required=True,
                         shape=Items(of=PatternText(wanted="a user name", pattern=_NO_SPACE)),
-                        about="Full user names, as in `request.userInfo.username`.", example="[system:serviceaccount:ci:runner]",
+                        description="Full user names, as in `request.userInfo.username`.", example="[system:serviceaccount:ci:runner]",
                     ),
                 ),
             ),
@@ -75,13 +75,13 @@ _GPUS_PER_POD = Struct(
     any_of=("max", "oneOf"),
     rules=(between.some_count_is_left,),
     fields=(
-        Field(name="max", merge="least", shape=Whole(least=1, unit="devices"), about="At most this many devices.", example="8"),
+        Field(name="max", merge="least", shape=Whole(least=1, unit="devices"), description="At most this many devices.", example="8"),
         Field(
             name="oneOf",
             store="one_of",
             merge="common",
             shape=Items(of=Whole(least=1, unit="devices")),
-            about="Exactly one of these numbers of devices.",
+            description="Exactly one of these numbers of devices.",
             example="[1, 2, 4, 8]",
         ),
     ),
@@ -95,44 +95,44 @@ _REQUIRE = Struct(
         part.long_runs("Capacity types for pods that run long, within `capacity`."),
         Field(
             name="sharing", shape=Items(of=part.SHARING), example="[Exclusive, MIG]",
-            about="How a GPU may be shared: not at all (`Exclusive`), as a hardware slice (`MIG`), or in turns (`TimeSliced`).",
+            description="How a GPU may be shared: not at all (`Exclusive`), as a hardware slice (`MIG`), or in turns (`TimeSliced`).",
         ),
         Field(
             name="gpusPerPod", store="gpus_per_pod", shape=_GPUS_PER_POD, example="{max: 8, oneOf: [1, 2, 4, 8]}",
-            about="How many whole accelerators the containers of a pod may request together.",
+            description="How many whole accelerators the containers of a pod may request together.",
         ),
         Field(
             name="requestsEqualLimits", store="requests_equal_limits", merge="union", example="[accelerators]",
             shape=Items(of=WordChoice(values=("accelerators", "cpuAndMemory"))),
-            about="Resources whose requests must equal limits. `cpuAndMemory` gives the QoS class Guaranteed.",
+            description="Resources whose requests must equal limits. `cpuAndMemory` gives the QoS class Guaranteed.",
         ),
         Field(
             name="gracePeriod", store="grace", attribute="", shape=part.GRACE, example="{min: 10m, max: 1h}",
-            about="Bounds for `terminationGracePeriodSeconds`, the time for a last checkpoint.",
+            description="Bounds for `terminationGracePeriodSeconds`, the time for a last checkpoint.",
         ),
         Field(
             name="protection", store="protection_max", attribute="", example="{max: 24h}",
-            about="Bounds for how long a pod may protect its node from disruption.",
+            description="Bounds for how long a pod may protect its node from disruption.",
             shape=Struct(
                 build=lambda most: most,
                 fields=(
                     Field(
                         name="max", store="most", attribute="protection_max", merge="least", required=True,
-                        shape=Span(), about="At most this long.", example="24h",
+                        shape=Span(), description="At most this long.", example="24h",
                     ),
                 ),
             ),
         ),
         Field(
             name="tolerations", store="forbid_tolerations", attribute="", example="{forbid: [{key: team, value: other}]}",
-            about="Bounds for what pods may tolerate.",
+            description="Bounds for what pods may tolerate.",
             shape=Struct(
                 build=lambda forbid: forbid,
                 fields=(
                     Field(
                         name="forbid", attribute="forbid_tolerations", merge="union", required=True,
                         shape=part.TOLERATIONS, example="[{key: team, value: other}]",
-                        about="Taints that a pod must not tolerate, even by a toleration of all taints.",
+                        description="Taints that a pod must not tolerate, even by a toleration of all taints.",
                     ),
                 ),
             ),
@@ -148,11 +148,11 @@ _MIG = Struct(
     fields=(
         Field(
             name="slice", store="slice_gb", shape=SliceSize(), example="10gb",
-            about="The nominal size, as in the profile's name. Berth uses the profile with the fewest compute slices.",
+            description="The nominal size, as in the profile's name. Berth uses the profile with the fewest compute slices.",
         ),
         Field(
             name="usableMemory", store="usable_mib", shape=UsableMemory(), example="9.5Gi",
-            about="Minimum memory that the pod can actually use. Berth uses only profiles whose usable memory is verified.",
+            description="Minimum memory that the pod can actually use. Berth uses only profiles whose usable memory is verified.",
         ),
     ),
 )  # fmt: skip
@@ -163,31 +163,31 @@ _DEFAULT = Struct(
         Field(
             name="acceleratorTaints", store="accelerator_taints", words="acceleratorTaints", example="Tolerate",
             shape=WordChoice(values=("Tolerate",), means=MappingProxyType({"Tolerate": True})),
-            about="Tolerates the taints of the requested vendor's GPU nodes in the catalog (`nvidia.com/gpu`, on AKS `sku=gpu`).",
+            description="Tolerates the taints of the requested vendor's GPU nodes in the catalog (`nvidia.com/gpu`, on AKS `sku=gpu`).",
         ),
         Field(
             name="nodeTemplate", store="node_template", shape=TemplateName(), example="a100-training",
-            about="The GPUNodeTemplate whose nodes pods get.",
+            description="The GPUNodeTemplate whose nodes pods get.",
         ),
         *part.machine("gpuMemory"),
         part.capacity("Capacity types to use."),
         part.long_runs("Capacity types to use for pods that run long, instead of `capacity`."),
-        Field(name="mig", shape=_MIG, about="A MIG slice instead of one whole GPU, where slices exist.", example="{slice: 10gb}"),
+        Field(name="mig", shape=_MIG, description="A MIG slice instead of one whole GPU, where slices exist.", example="{slice: 10gb}"),
         Field(
             name="gracePeriod", store="grace", merge="most", shape=Span(), example="30m",
-            about="Raises a `terminationGracePeriodSeconds` of 30, Kubernetes' default. Any other value is kept. " + part.GRANTED,
+            description="Raises a `terminationGracePeriodSeconds` of 30, Kubernetes' default. Any other value is kept. " + part.GRANTED,
         ),
         Field(
             name="protectFor", store="protect_for", merge="most", shape=Span(word="Always"), example="12h",
-            about="Asks autoscalers not to disrupt the pod's node for this long. `Always`: as long as the pod exists.",
+            description="Asks autoscalers not to disrupt the pod's node for this long. `Always`: as long as the pod exists.",
         ),
         Field(
             name="tolerate", merge="union", shape=Items(of=part.toleration(part.TAINT_KEY)),
-            about="Additional taints to tolerate.", example="[{key: team, value: research, effect: NoSchedule}]",
+            description="Additional taints to tolerate.", example="[{key: team, value: research, effect: NoSchedule}]",
         ),
         Field(
             name="repair", merge="union", shape=Items(of=WordChoice(values=("accelerators",))), example="[accelerators]",
-            about="Sets a request that differs from its limit to that limit, and a missing limit to the request.",
+            description="Sets a request that differs from its limit to that limit, and a missing limit to the request.",
         ),
         *running.DEFAULTS,
         queue.DEFAULT,
@@ -199,11 +199,11 @@ _ALLOW = Struct(
     fields=(
         Field(
             name="nodeTemplates", store="node_templates", merge="union", shape=Items(of=TemplateName()), example="[a100-training]",
-            about="GPUNodeTemplates that GPUPolicies and pod annotations may choose.",
+            description="GPUNodeTemplates that GPUPolicies and pod annotations may choose.",
         ),
         Field(
             name="tolerations", merge="union", shape=part.TOLERATIONS, example="[{key: team}]",
-            about="Tolerations that GPUPolicies may add.",
+            description="Tolerations that GPUPolicies may add.",
         ),
         *running.ALLOWED,
     ),
@@ -220,24 +220,25 @@ POLICY = Struct(
     fields=(
         Field(
             name="mode", shape=WordChoice(values=MODES), default="Audit", example="Audit",
-            about="`Audit` records outcomes, `Warn` also warns authors, `Enforce` edits and denies pods. `--max-mode` caps it.",
+            description="`Audit` records outcomes, `Warn` also warns authors, `Enforce` edits and denies pods. `--max-mode` caps it.",
         ),
         Field(
             name="match", attribute="", shape=_MATCH, example="{gpus: {min: 8}}",
-            about="The pods that the policy applies to. All conditions must match. If not set: all accelerator pods in scope.",
+            description="The pods that the policy applies to. All conditions must match. If not set: all accelerator pods in scope.",
         ),
         Field(
             name="require", shape=_REQUIRE, example="{families: {in: [hopper]}}",
-            about="Requirements for pods. A pod that violates them is denied. Those of all matching policies apply, to the final pod.",
+            description="Requirements for pods. A pod that violates them is denied. Those of all matching policies apply, to "
+            "the final pod.",
         ),
         Field(
             name="default", shape=_DEFAULT, example="{acceleratorTaints: Tolerate}",
-            about="Values for what the pod, its annotations and narrower scopes do not set, always within `require`."
+            description="Values for what the pod, its annotations and narrower scopes do not set, always within `require`."
             " If a pod mentions node labels that no active platform knows, no default chooses among its nodes.",
         ),
         Field(
             name="allow", shape=_ALLOW, kinds=_CLUSTER, example="{nodeTemplates: [a100-training]}",
-            about="What GPUPolicy defaults and pod annotations may add. If not set: nothing. The grants of all policies add up.",
+            description="What GPUPolicy defaults and pod annotations may add. If not set: nothing. The grants of all policies add up.",
         ),
     ),
 )  # fmt: skip

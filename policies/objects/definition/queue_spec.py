@@ -21,33 +21,33 @@ _ONE = Struct(
     fields=(
         Field(
             name="kueue", shape=_QUEUE, example="team-a",
-            about="LocalQueue of Kueue, as label `kueue.x-k8s.io/queue-name` of the workload that Kueue manages, not of its pods.",
+            description="LocalQueue of Kueue, as label `kueue.x-k8s.io/queue-name` of the workload that Kueue manages, not of its pods.",
         ),
         Field(
             name="topology", shape=part.KEY, example="cloud.provider.com/topology-block",
-            about="With `kueue`: the topology level at which pods of one GPU template prefer to be together, as annotation"
+            description="With `kueue`: the topology level at which pods of one GPU template prefer to be together, as annotation"
             " `kueue.x-k8s.io/podset-preferred-topology` of the template. Every flavor for these pods must have this level;"
             " otherwise Kueue never admits the workload.",
         ),
         Field(
             name="kai", shape=_QUEUE, example="team-a",
-            about="Queue of KAI, as label `kai.scheduler/queue`, with KAI's scheduler.",
+            description="Queue of KAI, as label `kai.scheduler/queue`, with KAI's scheduler.",
         ),
         Field(
             name="volcano", shape=_QUEUE, example="gpu",
-            about="Queue of Volcano, as annotation `scheduling.volcano.sh/queue-name`, with Volcano's scheduler.",
+            description="Queue of Volcano, as annotation `scheduling.volcano.sh/queue-name`, with Volcano's scheduler.",
         ),
         Field(
             name="slurm", shape=_PARTITION, example="gpu",
-            about="Partition of Slurm. Berth writes it as an annotation on a new workload or a pod without an owner, and sets Slurm"
+            description="Partition of Slurm. Berth writes it as an annotation on a new workload or a pod without an owner, and sets Slurm"
             " bridge's scheduler. The time limit comes from `berth.dev/expected-duration`, or else from `activeDeadlineSeconds`.",
         ),
     ),
 )  # fmt: skip
 
 
-def _several(name: str, shape: Shape, example: str, about: str) -> Field:
-    return Field(name=name, shape=Items(of=shape, most=64), example=example, about=about)
+def _several(name: str, shape: Shape, example: str, description: str) -> Field:
+    return Field(name=name, shape=Items(of=shape, most=64), example=example, description=description)
 
 
 _SOME = Struct(
@@ -68,11 +68,11 @@ _SOME = Struct(
 
 REQUIRED = Field(
     name="queue", shape=_SOME, example="{kai: [team-a]}",
-    about="Queues that GPU pods must use. A pod that names a node, another scheduler, another queue or no queue is denied. With several"
-    " policies, a queue must be in all of them.",
+    description="Queues that GPU pods must use. A pod that names a node, another scheduler, another queue or no queue is "
+    "denied. With several policies, a queue must be in all of them.",
 )  # fmt: skip
 DEFAULT = Field(
     name="queue", shape=_ONE, example="{kai: team-a}",
-    about="Queue of a GPU pod that names neither a queue nor a scheduler. It takes precedence over `schedulerName`. If the queue system is"
-    " not running, the pod stays Pending.",
+    description="Queue of a GPU pod that names neither a queue nor a scheduler. It takes precedence over `schedulerName`. If "
+    "the queue system is not running, the pod stays Pending.",
 )  # fmt: skip

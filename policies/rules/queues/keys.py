@@ -52,4 +52,4 @@ def _of_key(where: Where, key: str, catalog: Catalog) -> Iterator[Remark]:
     path: Path = ("metadata", where, key)
     right: Path = ("metadata", slip.where, slip.key)
     found = phrase("place" if slip.key == key else "near", path=At(path), reader=slip.reader, right=At(right))
-    yield Remark(code="BERTH-246", found=found, rule=NAME, about=path)
+    yield Remark(code="BERTH-246", found=found, rule=NAME, path=path)

@@ -60,7 +60,7 @@ def _left(plan: Plan, request: Request, old: Pod, required: Required) -> Iterato
     pod, whole = plan.pod, Pod(request.pod)  # the plan's is without what tells owners and groups apart
     if required.of(KUEUE) and old.labels.get(MANAGED) == "true":
         if pod.labels.get(MANAGED) != "true":
-            yield Past(how="removed", system=KUEUE, about=_KUEUE_LABEL)
+            yield Past(how="removed", system=KUEUE, path=_KUEUE_LABEL)
         yield from _changed(pod, old, KUEUE, required)
     system = scheduler_of(pod.scheduler)
     if system is None or not required.of(system) or required.admits(system, ANY):
@@ -72,7 +72,7 @@ def _left(plan: Plan, request: Request, old: Pod, required: Required) -> Iterato
     before = {path: _at(old, path) for path in grouping_paths(old, system)}
     for path in grouping_paths(pod, system):
         if _at(pod, path) != before.get(path) and not by_controller and not (path == KAI_GROUP and _by_kai(whole)):
-            yield Past(how="group", system=system, about=path)
+            yield Past(how="group", system=system, path=path)
 
 
 def _with_other_owners(pod: Pod, old: Pod, system: System, required: Required, *, by_controller: bool) -> Iterator[Past]:
@@ -84,9 +84,9 @@ def _with_other_owners(pod: Pod, old: Pod, system: System, required: Required, *
     else:
         removed = bool(before) and not now and not required.admits(system, str(value_of(pod, system)))
     if not now.issubset(before):
-        yield Past(how="adopted", system=system, about=_OWNERS)
+        yield Past(how="adopted", system=system, path=_OWNERS)
     elif removed:
-        yield Past(how="removed", system=system, about=_OWNERS)
+        yield Past(how="removed", system=system, path=_OWNERS)
 
 
 def _by_kai(pod: Pod) -> bool:
@@ -106,9 +106,9 @@ def _changed(pod: Pod, old: Pod, system: System, required: Required) -> Iterator
     if now == before:
         return
     if now is None:
-        yield Past(how="removed", system=system, about=system.path)
+        yield Past(how="removed", system=system, path=system.path)
     elif not isinstance(now, str) or not required.admits(system, now):
-        yield Past(how="queue", system=system, about=system.path, value=str(now))
+        yield Past(how="queue", system=system, path=system.path, value=str(now))
 
 
 def violation(found: Past, required: Required) -> Violation:
@@ -120,13 +120,13 @@ def violation(found: Past, required: Required) -> Violation:
         more=tuple(_more(found, required)),
         rule=NAME,
         policies=required.policies,
-        about=found.about,
+        path=found.path,
         fields=at_field(FIELD, required.policies),
     )
 
 
 def _fact(found: Past, required: Required) -> Phrase:
-    path, system = At(found.about), found.system.title
+    path, system = At(found.path), found.system.title
     match found.how:
         case "queues differ":
             return phrase(found.how, policies=required.policies)

@@ -38,7 +38,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Remark]:
             near = nearest(wrong, words.values)
             shown = {"path": At(path), "value": cut_text(wrong, _SHOWN)}
             found = phrase("known words", **shown, values=words.values) if near is None else phrase("near", **shown, near=near)
-            yield Remark(code="BERTH-228", found=found, rule=NAME, about=path)
+            yield Remark(code="BERTH-228", found=found, rule=NAME, path=path)
     yield from _part(plan)
 
 
@@ -52,7 +52,7 @@ def _part(plan: Plan) -> Iterator[Remark]:
         return
     path: Path = ("metadata", "annotations", fraction_keys(plan.pod.annotations)[0])
     found = phrase("fact", path=At(path), scheduler=DEFAULT_SCHEDULER, field=At(("spec", "schedulerName")), kai=KAI.scheduler)
-    yield Remark(code="BERTH-256", found=found, rule=NAME, about=path)
+    yield Remark(code="BERTH-256", found=found, rule=NAME, path=path)
 
 
 def _wrong(words: Words, value: str) -> str | None:

@@ -37,7 +37,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     if limit is not None:
         variant = "shorter" if expected is not None and expected > limit.value else "text"
         found = phrase(variant, most=duration.format_duration(limit.value), path=At(_PATH), annotation=DURATION, policies=limit.policies)
-        yield Remark(code="BERTH-226", found=found, rule=NAME, policies=limit.policies, about=_PATH)
+        yield Remark(code="BERTH-226", found=found, rule=NAME, policies=limit.policies, path=_PATH)
         yield Edit(op="add", path=_PATH, value=limit.value, rule=NAME, policies=limit.policies)
 
 
@@ -74,6 +74,6 @@ def _violation(plan: Plan, longest: TightestLimit, found: Phrase) -> Violation:
         more=(denial_messages.likely(plan, NAME),) if found.name == "none there" else (phrase("go on"),),
         rule=NAME,
         policies=longest.policies,
-        about=_PATH,
+        path=_PATH,
         fields=at_field(_FIELD, longest.policies),
     )

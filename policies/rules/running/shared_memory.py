@@ -79,5 +79,5 @@ def _limited(container: Container, amount: str, policies: tuple[str, ...]) -> Re
         limit=cut_text(str(container.limits["memory"]), 12),
         policies=policies,
     )
-    about = (*container.path, "resources", "limits", "memory")
-    return Remark(code="BERTH-224", found=found, rule=NAME, policies=policies, about=about)
+    path = (*container.path, "resources", "limits", "memory")
+    return Remark(code="BERTH-224", found=found, rule=NAME, policies=policies, path=path)

@@ -85,9 +85,9 @@ def _queue(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Co
 
 def _of_pod(made: QueuedWorkload, one: Asking, policies: Sequence[Compiled]) -> _DefaultQueue | Remark | None:
     """Return the queue that the default gives to one pod of the workload, or why none."""
-    pod, merged = one.about.pod, one.under(policies)
+    pod, merged = one.subject.pod, one.under(policies)
     default = merged.default
-    if default is None or not silent(pod, one.about.actor):
+    if default is None or not silent(pod, one.subject.actor):
         return None
     if default.value is None:
         free = any(takes(made.known, system) and not has_parent(made.value, made.catalog, system) for system in (KUEUE, SLURM))
@@ -118,8 +118,8 @@ def _minutes(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[
         return None
     longest = 0
     for one in asking:
-        matched = tuple(c for c in policies if c in one.about.possible)
-        seconds = plan.make(facts, one.about, matched).author.seconds
+        matched = tuple(c for c in policies if c in one.subject.may_match)
+        seconds = plan.make_plan(facts, one.subject, matched).author.seconds
         if seconds is None or seconds <= 0:
             return None
         longest = max(longest, ceil(seconds / _MINUTE))
@@ -132,7 +132,7 @@ def _topologies(made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compi
     if annotations.get(_ELASTIC) == "true" or not WORDS.isdisjoint(pods.annotations):
         return
     for one in pods.asking:
-        default, pod = one.under(policies).default, one.about.pod
+        default, pod = one.under(policies).default, one.subject.pod
         if one.template is None or default is None or default.value is None or pod.node_name:
             continue
         if default.value.kueue == queue and default.value.topology is not None and pod.scheduler in ("", DEFAULT_SCHEDULER):

@@ -16,7 +16,7 @@ from policies.outcome import ObjectOutcome
 from policies.patch import applied, json_tree
 from policies.patch.applied import APPLIED, Entry, digest_at
 from policies.patch.json_patch import PodPatch
-from policies.patch.standing import recorded
+from policies.patch.valid_entries import recorded
 from policies.queues.judging import Past
 from policies.request import Phase
 from policies.rules.queues import required_queue
@@ -55,21 +55,23 @@ def evaluate_queue(
     """
     pods = read_pods(made, facts)
     one = _QueueResult(made, pods, facts, phase, before, None if before is None else read_pods(before, facts))
-    matched = [c for c in facts.policies if _speaks(c) and (any(c in asking.about.possible for asking in pods.asking) or one.leaves([c]))]
+    matched = [
+        c for c in facts.policies if _speaks(c) and (any(c in asking.subject.may_match for asking in pods.asking) or one.leaves([c]))
+    ]
     enforced = [c for c in matched if c.mode == "Enforce"]
     softer = [c for c in matched if c.mode != "Enforce"] if update or phase == _first(made) else []
     now = one.under(enforced)
-    standing = one.standing(enforced) if phase == "mutate" else []
+    valid_entries = one.valid_entries(enforced) if phase == "mutate" else []
     mutates, most = phase == "mutate", max(1, MOST_AUDITED * _FEW // max(_FEW, len(pods.asking)))
     return Verdict(
         edits=now.edits,
         violations=() if mutates else now.violations,
         remarks=now.remarks,
-        audit_outcomes=tuple(one.audit_outcomes([*enforced, soft], soft, now, standing) for soft in softer[:most]),
+        audit_outcomes=tuple(one.audit_outcomes([*enforced, soft], soft, now, valid_entries) for soft in softer[:most]),
         uncounted=max(0, len(softer) - most),
         matched=tuple(c.policy.id for c in matched),
         judged=bool(matched),
-        patch=one.patch(now.edits, standing) if mutates else (),
+        patch=one.patch(now.edits, valid_entries) if mutates else (),
     )
 
 
@@ -103,17 +105,19 @@ class _QueueResult:
         violations = (required_queue.violation(*way) for way in ways)
         return ObjectOutcome(edits, tuple(violation for violation in violations if violation.key not in known), remarks)
 
-    def audit_outcomes(self, policies: Sequence[Compiled], one: Compiled, now: ObjectOutcome, standing: Sequence[Entry]) -> AuditOutcome:
+    def audit_outcomes(
+        self, policies: Sequence[Compiled], one: Compiled, now: ObjectOutcome, valid_entries: Sequence[Entry]
+    ) -> AuditOutcome:
         """Return what one policy in Audit or Warn would add: ``policies`` are those in force and it."""
         then = self.under(policies)
-        patch = self.patch(then.edits, standing) if self.phase == "mutate" and not then.violations else ()
+        patch = self.patch(then.edits, valid_entries) if self.phase == "mutate" and not then.violations else ()
         return replace(then, patch=patch).audit_outcomes(one.policy, one.mode, now)
 
-    def patch(self, edits: Sequence[Edit], standing: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
+    def patch(self, edits: Sequence[Edit], valid_entries: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
         came = map_at(map_at(self.made.value, "metadata"), "annotations").get(APPLIED)
-        return applied.finish(self.made.value, edits, came, standing) if edits or came is not None else ()
+        return applied.finish(self.made.value, edits, came, valid_entries) if edits or came is not None else ()
 
-    def standing(self, policies: Sequence[Compiled]) -> list[Entry]:
+    def valid_entries(self, policies: Sequence[Compiled]) -> list[Entry]:
         """Return the entries of ``berth.dev/applied`` that are true: these policies write the same into the workload without it."""
         value = self.made.value
         claimed = []

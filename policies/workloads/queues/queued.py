@@ -63,14 +63,14 @@ class QueuedWorkload:
 class Asking:
     """A pod of a workload that asks for GPUs."""
 
-    about: ReviewedPod
+    subject: ReviewedPod
     template: Path | None
     """The path of its template; None if other fields describe it."""
 
     def under(self, policies: Sequence[Compiled]) -> MergedQueues:
         """Return what these policies say of its queue."""
-        matched = [c for c in policies if c in self.about.possible]
-        return settings.merge_queues(matched, [c for c in matched if c in self.about.certain])
+        matched = [c for c in policies if c in self.subject.may_match]
+        return settings.merge_queues(matched, [c for c in matched if c in self.subject.matches])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,10 @@ def read_pods(made: QueuedWorkload, facts: Facts) -> QueuedPods:
                 raise WorkloadTooLarge
             continue
         request = Request(namespace=made.owner.namespace, user=made.user, pod=one.pod)
-        about = plan.subject(request, facts, Pod(extract(one.pod, facts.reads)))
+        subject = plan.review_pod(request, facts, Pod(extract(one.pod, facts.reads)))
         keys.update(Pod(one.pod).annotations)
-        if about.devices.asked or about.pod.claims or annotated_fraction(about.pod):
-            found.append(Asking(about, _template(one)))
+        if subject.devices.asked or subject.pod.claims or annotated_fraction(subject.pod):
+            found.append(Asking(subject, _template(one)))
     return QueuedPods(tuple(found), frozenset(keys))
 
 
@@ -157,7 +157,11 @@ def past(
     found: dict[tuple[Past, Required], None] = {}
     for one in asking:
         merged = one.under(policies)
-        if merged.required is not None and merged.required.admitted and (past := _past(made, one.about, merged, merged.required, changed)):
+        if (
+            merged.required is not None
+            and merged.required.admitted
+            and (past := _past(made, one.subject, merged, merged.required, changed))
+        ):
             found[past, merged.required] = None
     yield from found
 
@@ -169,17 +173,17 @@ def leaving(made: QueuedWorkload, before: QueuedWorkload, policies: Sequence[Com
         for system in (system for system in READ_OF_OWNERS if required.of(system) and not required.admits(system, ANY)):
             was, now = said(before, system), said(made, system)
             if isinstance(was, str) and required.admits(system, was) and now is not None and not required.admits(system, str(now)):
-                yield Past(how="queue", system=system, about=system.path, value=str(now)), required
+                yield Past(how="queue", system=system, path=system.path, value=str(now)), required
 
 
 def _owners(made: QueuedWorkload) -> set[tuple[str, ...]]:
     return owners_of(map_at(made.value, "metadata"))
 
 
-def _past(made: QueuedWorkload, about: ReviewedPod, merged: MergedQueues, required: Required, changed: QueueChange) -> Past | None:
-    pod, catalog = about.pod, made.catalog
+def _past(made: QueuedWorkload, subject: ReviewedPod, merged: MergedQueues, required: Required, changed: QueueChange) -> Past | None:
+    pod, catalog = subject.pod, made.catalog
     by_controller = made.user in catalog.pod_makers
-    joined = joining(pod, about.actor, merged)
+    joined = joining(pod, subject.actor, merged)
     system = joined.system if isinstance(joined, JoinedQueue) else scheduler_of(pod.scheduler)
     if system is None and required.of(SLURM) and not required.of(KUEUE) and pod.scheduler in ("", DEFAULT_SCHEDULER):
         system = SLURM  # whose own webhook gives pods to its scheduler
@@ -188,13 +192,13 @@ def _past(made: QueuedWorkload, about: ReviewedPod, merged: MergedQueues, requir
     if not required.of(KUEUE) or made.known.kueue is None:
         return None  # its pods, or the workloads that it makes, are judged themselves
     if has_parent(made.value, made.catalog, KUEUE):  # Kueue holds back the owner and not this, whoever wrote it
-        return None if by_controller else Past(how="owner", system=KUEUE, about=_OWNERS)
+        return None if by_controller else Past(how="owner", system=KUEUE, path=_OWNERS)
     if made.known.kueue == "gates" and pod.annotations.get(KUEUE_PARENT) not in (None, made.known.name.lower()):
-        return Past(how="kueue parent", system=KUEUE, about=("metadata", "annotations", KUEUE_PARENT))
+        return Past(how="kueue parent", system=KUEUE, path=("metadata", "annotations", KUEUE_PARENT))
     value = said(made, KUEUE)
     if isinstance(value, str) and value:
-        return None if required.admits(KUEUE, value) else Past(how="kueue queue", system=KUEUE, about=KUEUE.path, value=value)
-    return Past(how="no queue", system=KUEUE, about=KUEUE.path)
+        return None if required.admits(KUEUE, value) else Past(how="kueue queue", system=KUEUE, path=KUEUE.path, value=value)
+    return Past(how="no queue", system=KUEUE, path=KUEUE.path)
 
 
 def _of_system(made: QueuedWorkload, system: System, required: Required, *, by_controller: bool, changed: QueueChange) -> Past | None:
@@ -206,20 +210,20 @@ def _of_system(made: QueuedWorkload, system: System, required: Required, *, by_c
     if system is KAI and changed.grown:
         return Past(how="grown", system=KAI)
     if system is KAI and KAI_SKIPS[2] in map_at(map_at(made.value, "metadata"), "annotations"):
-        return Past(how="group", system=KAI, about=KAI_SKIPS)
+        return Past(how="group", system=KAI, path=KAI_SKIPS)
     if map_at(made.value, "metadata").get("ownerReferences"):
         if not by_controller:
-            return Past(how="owner", system=system, about=_OWNERS)
+            return Past(how="owner", system=system, path=_OWNERS)
         if changed.adopted:
-            return Past(how="adopted", system=system, about=_OWNERS)
+            return Past(how="adopted", system=system, path=_OWNERS)
         if system is not SLURM or not _is_root(made):
             return None
     value = said(made, system)
     if value is None:
-        return Past(how="no queue", system=SLURM, about=SLURM.path) if system is SLURM else None
+        return Past(how="no queue", system=SLURM, path=SLURM.path) if system is SLURM else None
     if isinstance(value, str) and required.admits(system, value):
         return None
-    return Past(how="queue", system=system, about=system.path, value=str(value))
+    return Past(how="queue", system=system, path=system.path, value=str(value))
 
 
 def _is_root(made: QueuedWorkload) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analysis.conditions import ObjectStatus, findings
+from analysis.conditions import ObjectStatus, compute_conditions
 from analysis.conditions.conditions import Condition
 from policies.label_selector import LabelSelector
 from policies.policy import API_VERSION
@@ -66,7 +66,7 @@ def found(
     spaces = [] if any(o["kind"] == "Namespace" for o in objects) else [namespace("ml"), namespace("web")]
     changes: dict[Key, Change] = {key(one): one for one in (*objects, *spaces)}
     lived = world.apply(changes)
-    return {k[2]: finding for k, finding in findings(lived.snapshot, lived.entries, quotas or {}, registered).items()}
+    return {k[2]: finding for k, finding in compute_conditions(lived.snapshot, lived.entries, quotas or {}, registered).items()}
 
 
 def condition(finding: ObjectStatus, name: str) -> Condition | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.conditions import findings, in_steps
+from analysis.conditions import compute_conditions, in_steps
 from policies.state.own_policies import MOST_OWN
 from policies.state.updater import Updater
 from tests.analysis.conditions.found import condition, found, key, message_of, namespace, new_updater, own, policy, template
@@ -20,7 +20,7 @@ def accepted(finding: Any) -> tuple[str, str, str]:
 
 def changed(world: Updater, *objects: dict[str, Any]) -> dict[str, Any]:
     lived = world.apply({key(one): one for one in objects})
-    return {k[2]: finding for k, finding in findings(lived.snapshot, lived.entries, {}).items()}
+    return {k[2]: finding for k, finding in compute_conditions(lived.snapshot, lived.entries, {}).items()}
 
 
 def test_a_sound_policy_has_three_conditions_and_says_what_it_does_where() -> None:
@@ -58,8 +58,8 @@ def test_the_last_good_form_goes_on_and_is_kept() -> None:
     assert finding.last_good == {"generation": 1, "spec": good["spec"]}
     assert finding.generation == 2
     assert finding.what == "require capacity [spot]"
-    mended = changed(world, {**good, "metadata": {**good["metadata"], "generation": 3}})["p"]
-    assert (accepted(mended)[0], mended.last_good) == ("True", None)
+    fixed = changed(world, {**good, "metadata": {**good["metadata"], "generation": 3}})["p"]
+    assert (accepted(fixed)[0], fixed.last_good) == ("True", None)
 
 
 def test_a_template_that_is_not_there_is_named_with_the_nearest() -> None:

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from hypothesis import given
 
-from analysis.conditions import ObjectStatus, findings
+from analysis.conditions import ObjectStatus, compute_conditions
 from analysis.conditions.reach import may_meet
 from policies.engine import evaluate
 from policies.objects.parse import Understood
@@ -59,7 +59,7 @@ def _entry(one: Policy | NodeTemplate) -> ObjectEntry:
 def found(case: Case) -> dict[str, ObjectStatus]:
     """By the policy's id."""
     world = case.world
-    return {"/".join(filter(None, key)): one for key, one in findings(world.snapshot, entries(world.policy_set), {}).items()}
+    return {"/".join(filter(None, key)): one for key, one in compute_conditions(world.snapshot, entries(world.policy_set), {}).items()}
 
 
 def remarks(case: Case, code: str) -> list[Remark]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.conditions import findings
+from analysis.conditions import compute_conditions
 from analysis.conditions.server_mode import as_served
 from policies.state.objects import Change, Key
 from policies.state.updater import Options
@@ -20,7 +20,7 @@ CHOSEN = Options(platforms=("karpenter-aws",), follows_server=True)
 def served(max_mode: Mode, *objects: Raw) -> dict[Key, Change]:
     """The objects with the statuses that a server of this --max-mode writes."""
     lived = new_updater(max_mode=max_mode).apply({key(one): one for one in objects})
-    found = findings(lived.snapshot, lived.entries, {})
+    found = compute_conditions(lived.snapshot, lived.entries, {})
     statuses = {
         one: {"mode": finding.mode, "conditions": [{"type": c.type, "status": c.status, "reason": c.reason} for c in finding.conditions]}
         for one, finding in found.items()

@@ -111,11 +111,11 @@ def test_a_denied_pod_is_mended_or_hopeless() -> None:
     wrong = {}
     for case, judge in denied():
         found = search(judge)
-        if found.mend is None:
+        if found.fix is None:
             if not hopeless(case, judge):
                 wrong[case.name] = [str(one) for one in judge(judge.request.pod)[1]]
             continue
-        left = judge(changed(judge.request.pod, found.mend.edits))[1]
+        left = judge(changed(judge.request.pod, found.fix.edits))[1]
         if left or not found.admits:
             wrong[case.name] = [str(one) for one in left]
     assert wrong == {}
@@ -126,7 +126,7 @@ def test_no_part_of_a_change_would_do() -> None:
     wrong = []
     for case, judge in denied():
         found = search(judge)
-        steps = () if found.mend is None else found.mend.steps
+        steps = () if found.fix is None else found.fix.steps
         parts = [part for number in range(len(steps)) for part in combinations(steps, number)]
         wrong += [(case.name, part) for part in parts if not judge(_with(judge.request.pod, part))[1]]
     assert wrong == []
@@ -145,8 +145,8 @@ def _of(name: str) -> Judge:
 
 
 def _steps_of(found: SearchResult) -> list[tuple[str, str, Any]]:
-    assert found.mend is not None
-    return [(step.deed, str(edit.path[-1]), edit.value) for step in found.mend.steps for edit in step.edits]
+    assert found.fix is not None
+    return [(step.kind, str(edit.path[-1]), edit.value) for step in found.fix.steps for edit in step.edits]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def _steps_of(found: SearchResult) -> list[tuple[str, str, Any]]:
 def test_the_change_is_what_the_fix_says(name: str, expected: list[tuple[str, str, Any]] | None) -> None:
     """Where a denial names what to type, that is the change."""
     found = search(_of(name))
-    assert found.mend is not None
+    assert found.fix is not None
     if expected is not None:
         assert _steps_of(found) == expected
 
@@ -198,16 +198,16 @@ def test_a_change_goes_on_until_a_place_takes_the_pod() -> None:
     judge = _of("requests_match_limits/requests-1-limits-2")
     tainted = {**node("a"), "spec": {"taints": [{"key": "team", "value": "x", "effect": "NoSchedule"}]}}
     found = search(judge, fleet(tainted))
-    assert found.mend is not None
-    assert [step.deed for step in found.mend.steps] == ["equal", "tolerate"]
+    assert found.fix is not None
+    assert [step.kind for step in found.fix.steps] == ["equal", "tolerate"]
     assert found.then == "now"
-    assert judge(changed(judge.request.pod, found.mend.edits))[1] == ()
+    assert judge(changed(judge.request.pod, found.fix.edits))[1] == ()
 
 
 def test_without_a_place_the_change_is_about_policies_alone() -> None:
     """It is found all the same, and says that nothing takes the pod then."""
     found = search(_of("requests_match_limits/requests-1-limits-2"), fleet(node("small") | {"status": {"allocatable": {"pods": 1}}}))
-    assert found.mend is not None
+    assert found.fix is not None
     assert (found.admits, found.then) == (True, "never")
 
 
@@ -219,7 +219,7 @@ def test_no_more_changes_are_judged_than_asked() -> None:
         judged.append(pod)
         return judge(pod)
 
-    assert smallest_admitted(judge.request.pod, None, catalog(), admit, 5).mend is None
+    assert smallest_admitted(judge.request.pod, None, catalog(), admit, 5).fix is None
     assert len(judged) <= 5
 
 
@@ -230,8 +230,8 @@ def test_what_is_found_of_any_pod_is_admitted(one: RandomCase) -> None:
     judge = Judge(replace(one.request, phase="mutate", operation="CREATE"), one.world.snapshot.facts_for(one.request.namespace))
     assume(judge(judge.request.pod)[1])
     found = search(judge, most=30)
-    if found.mend is not None:
-        assert judge(changed(judge.request.pod, found.mend.edits))[1] == ()
+    if found.fix is not None:
+        assert judge(changed(judge.request.pod, found.fix.edits))[1] == ()
 
 
 def test_a_misspelt_name_beside_the_right_one_goes() -> None:

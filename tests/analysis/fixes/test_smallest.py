@@ -43,8 +43,8 @@ def _pod(limits: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
 
 
 def _mended(found: SearchResult, pod: dict[str, Any]) -> Any:
-    assert found.mend is not None
-    return changed(pod, found.mend.edits)["spec"]
+    assert found.fix is not None
+    return changed(pod, found.fix.edits)["spec"]
 
 
 def _terms(*terms: list[dict[str, Any]]) -> dict[str, Any]:
@@ -100,22 +100,22 @@ def test_what_is_not_free_may_be_asked_for_less() -> None:
     pod = _pod({GPU: 8})
     half = smallest(pod, _fleet(_node(), occupants=[Occupant("n", {GPU: 4})]), catalog(), _admit)
     assert _mended(half, pod)["containers"][0]["resources"]["limits"] == {GPU: "4"}
-    assert smallest(pod, _fleet(_node(), occupants=[Occupant("n", {GPU: 8})]), catalog(), _admit).mend is None
+    assert smallest(pod, _fleet(_node(), occupants=[Occupant("n", {GPU: 8})]), catalog(), _admit).fix is None
 
 
 def test_states_of_nodes_are_not_tolerated() -> None:
     """Neither a cordoned node nor one that is not ready is a place."""
     taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
-    assert smallest(_pod(), _fleet(_node(taints=taints)), catalog(), _admit).mend is None
+    assert smallest(_pod(), _fleet(_node(taints=taints)), catalog(), _admit).fix is None
     cordoned = {**_node(), "spec": {"unschedulable": True}}
-    assert smallest(_pod(), _fleet(cordoned), catalog(), _admit).mend is None
+    assert smallest(_pod(), _fleet(cordoned), catalog(), _admit).fix is None
 
 
 def test_a_pod_with_a_place_needs_nothing() -> None:
     """A change of no step."""
     found = smallest(_pod(), _fleet(_node()), catalog(), _admit)
-    assert found.mend is not None
-    assert found.mend.steps == ()
+    assert found.fix is not None
+    assert found.fix.steps == ()
     assert len(runs(_pod(), _fleet(_node("a"), _node("b")))) == 2
 
 
@@ -123,10 +123,10 @@ def test_a_node_pool_is_a_place_too() -> None:
     """What it would then make."""
     place = _fleet(node_pool("gpu", requirements=[of_families("p4d")], taints=[{"key": GPU, "effect": "NoSchedule"}]))
     pod = _pod({"nvidia.com/mig-1g.5gb": 1}, nodeSelector={"karpenter.k8s.aws/instance-family": "p5"})
-    mended = _mended(smallest(pod, place, catalog(), _admit), pod)
-    assert mended["nodeSelector"] == {"karpenter.k8s.aws/instance-family": "p4d"}
-    assert mended["containers"][0]["resources"]["limits"] == {GPU: 1}
-    assert mended["tolerations"][0]["key"] == GPU
+    fixed = _mended(smallest(pod, place, catalog(), _admit), pod)
+    assert fixed["nodeSelector"] == {"karpenter.k8s.aws/instance-family": "p4d"}
+    assert fixed["containers"][0]["resources"]["limits"] == {GPU: 1}
+    assert fixed["tolerations"][0]["key"] == GPU
 
 
 def test_what_a_policy_denies_is_not_proposed() -> None:
@@ -142,7 +142,7 @@ def test_what_a_policy_denies_is_not_proposed() -> None:
     found = smallest(pod, place, catalog(), admit)
     assert _mended(found, pod)["nodeSelector"] == {"zone": "a"}
     assert found.forbidden == (denial,)
-    assert smallest(_pod(tolerations=[{"key": "team"}]), place, catalog(), admit).mend is None
+    assert smallest(_pod(tolerations=[{"key": "team"}]), place, catalog(), admit).fix is None
 
 
 def test_what_a_policy_writes_is_not_the_authors_to_mend() -> None:
@@ -151,7 +151,7 @@ def test_what_a_policy_writes_is_not_the_authors_to_mend() -> None:
     def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
         return {"spec": {**pod["spec"], "nodeSelector": {"pool": "none"}}}, ()
 
-    assert smallest(_pod(), _fleet(_node()), catalog(), admit).mend is None
+    assert smallest(_pod(), _fleet(_node()), catalog(), admit).fix is None
 
 
 @pytest.mark.parametrize("seed", range(SEARCHED))
@@ -161,7 +161,7 @@ def test_no_smaller_change_is_found_by_searching_all(seed: int) -> None:
     names = [f"n{i}" for i in range(4)]
     fleet = _fleet(*(random_places.node(random, name) for name in names), occupants=[Occupant(name, {GPU: 1}) for name in names])
     pod = next(one for one in iter(lambda: random_places.pod(random, "p", names), None) if best(one, fleet) != "now")
-    found = smallest(pod, fleet, catalog(), _admit).mend
+    found = smallest(pod, fleet, catalog(), _admit).fix
     if found is not None:
         assert found.place is not None
         assert not blockers(changed(pod, found.edits), found.place, fleet)

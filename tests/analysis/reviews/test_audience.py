@@ -29,11 +29,11 @@ ABOUT: dict[str, Path] = {
 
 
 def remark(code: str, policies: tuple[str, ...] = POLICY, about: Path = ()) -> Remark:
-    return worded.remark(code, "something", rule="node_affinity", policies=policies, about=about or ABOUT.get(code, ()))
+    return worded.remark(code, "something", rule="node_affinity", policies=policies, path=about or ABOUT.get(code, ()))
 
 
 def violation(code: str, about: Path = ()) -> Violation:
-    return worded.denial(code, "a fact", rule="node_affinity", policies=POLICY, about=about)
+    return worded.denial(code, "a fact", rule="node_affinity", policies=POLICY, path=about)
 
 
 def codes(name: str) -> tuple[list[str], list[str]]:
@@ -106,9 +106,9 @@ def test_what_names_no_policy_is_the_authors(code: str) -> None:
 def test_an_unknown_value_that_is_denied_is_said_once() -> None:
     """The denial says it with what is allowed. Another value that is denied, and a denial for something else, take nothing away."""
     unknown = remark("BERTH-201", (), ("spec.nodeSelector", "example.com/gpu"))
-    assert list(warned([unknown], [violation("BERTH-125", unknown.about)], {})) == []
+    assert list(warned([unknown], [violation("BERTH-125", unknown.path)], {})) == []
     other = violation("BERTH-125", ("spec.nodeSelector", "example.com/gpu-memory"))
-    assert list(warned([unknown], [other, violation("BERTH-111"), violation("BERTH-121", unknown.about)], {})) == [unknown]
+    assert list(warned([unknown], [other, violation("BERTH-111"), violation("BERTH-121", unknown.path)], {})) == [unknown]
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,8 @@ def test_dollars_are_those_of_the_nodes_that_the_pods_are_on() -> None:
 def test_what_the_library_would_have_mended_is_counted_by_pods() -> None:
     """Each pod once: one of which two things are found is mended if neither would be found."""
     library = scanned(eks.objects()).report.library
-    assert (library.pods, library.mended, library.gpus) == (6, 3, 15)
-    assert scanned(gke.objects()).report.library.mended == 2
+    assert (library.pods, library.fixed, library.gpus) == (6, 3, 15)
+    assert scanned(gke.objects()).report.library.fixed == 2
 
 
 def test_every_kind_of_finding_has_words_and_says_what_it_rests_on() -> None:
@@ -156,5 +156,5 @@ def test_fewer_objects_never_break_it(module: ModuleType, data: st.DataObject) -
     report = scanned([objects[at] for at in left]).report
     for finding in report.findings:
         assert wording.fact(finding)
-        assert finding.mended is None or 0 <= finding.mended <= finding.pods
-    assert report.library.mended <= report.library.pods <= report.pods
+        assert finding.fixed is None or 0 <= finding.fixed <= finding.pods
+    assert report.library.fixed <= report.library.pods <= report.pods

@@ -49,7 +49,7 @@ def told(world: World) -> Any:
         counted(world.counts.cells),
         counted(world.counts.every),
         world.report.findings,
-        world.findings,
+        world.conditions,
         world.policies,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from analysis.conditions import ObjectStatus, findings
+from analysis.conditions import ObjectStatus, compute_conditions
 from cluster.status.write_history import WriteHistory
 from policies.state.objects import Key, ObjectEntry
 from policies.state.updater import Options, Updater
@@ -34,7 +34,7 @@ def found() -> tuple[ObjectEntry, ObjectStatus]:
     """A policy without a status, and what is found of it."""
     value = {"metadata": {"name": "one", "uid": "u", "generation": 1, "resourceVersion": "7"}, "spec": {"mode": "Enforce"}}
     update = Updater(catalog_with(), Options(platforms=("gke",))).apply({KEY: value})
-    return update.entries[KEY], findings(update.snapshot, update.entries, {})[KEY]
+    return update.entries[KEY], compute_conditions(update.snapshot, update.entries, {})[KEY]
 
 
 def test_an_object_without_its_status_is_due(clock: Clock) -> None:

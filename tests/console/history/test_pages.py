@@ -13,9 +13,9 @@ from tests.support.recorded import eks
 
 
 def event(namespace: str, name: str, text: str, at: str = "2026-11-24T07:00:00Z", **more: Any) -> dict[str, Any]:
-    about, metadata = {"kind": "Job", "name": name}, {"name": f"{name}.1", "namespace": namespace}
+    subject, metadata = {"kind": "Job", "name": name}, {"name": f"{name}.1", "namespace": namespace}
     told = {"reason": "FailedCreate", "type": "Warning", "message": text, "lastTimestamp": at, "source": {"component": "job-controller"}}
-    return {"apiVersion": "v1", "kind": "Event", "metadata": metadata, "involvedObject": about, **told, **more}
+    return {"apiVersion": "v1", "kind": "Event", "metadata": metadata, "involvedObject": subject, **told, **more}
 
 
 def test_events_are_shown_the_newest_first() -> None:

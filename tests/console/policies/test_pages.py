@@ -27,7 +27,7 @@ def test_every_policy_is_listed_with_what_it_means() -> None:
     """Each object has a row, with the line that its status has."""
     found = world(eks.objects())
     text = html.unescape(asked(found, "/policies").text)
-    for key, finding in found.findings.items():
+    for key, finding in found.conditions.items():
         assert key[2] in text
         assert " ".join(finding.what.split()) in text
 

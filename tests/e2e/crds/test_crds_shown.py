@@ -60,7 +60,7 @@ def test_kubectl_explain_reads_like_documentation(cluster: Cluster) -> None:
     assert "Requirements for pods. A pod that violates them is denied." in flat(require)
     for field in fields("GPUPolicy", "require"):
         assert f"    Example: {field.written()}\n" in require
-        assert strip_backticks(field.about) in flat(require)
+        assert strip_backticks(field.description) in flat(require)
     assert "Values: Exclusive, MIG, TimeSliced." in flat(require)
     families = explained(cluster, "gpupolicy.spec.require.families")
     assert "as in the label nvidia.com/gpu.family. 'berth gpus' lists them." in flat(families)

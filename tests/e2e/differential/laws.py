@@ -87,8 +87,8 @@ def nothing_let_in(observed: Observed) -> Finding:
         return "the API server takes it"
     if not observed.case.judged.ok:
         return KEPT
-    mended = observed.case.world.repairs and any(wrong in observed.case.plain.message for wrong in MENDED)
-    return KEPT if mended else Broken(f"stored, and without Berth: {observed.case.plain.message}")
+    fixed = observed.case.world.repairs and any(wrong in observed.case.plain.message for wrong in MENDED)
+    return KEPT if fixed else Broken(f"stored, and without Berth: {observed.case.plain.message}")
 
 
 def as_offline(observed: Observed) -> Finding:

@@ -72,7 +72,7 @@ def test_suggested_policies_are_accepted_and_do_what_they_say(
             lines = [line for line in audited if line["policy"] == f"ClusterGPUPolicy/{one.suggestion.name}"]
             counted = tuple(sum(line[key] for line in lines) for key in ("pods", "would-change", "would-deny"))
             assert counted == (one.effect.matched, one.effect.changed, one.effect.denied), one.suggestion.name
-        assert sum(one.effect.mended for one in written) > 0
+        assert sum(one.effect.fixed for one in written) > 0
         for one in written:
             if one.effect.found:
                 _mends(cluster, one, found.report.hits, tmp_path)
@@ -93,7 +93,7 @@ def _mends(cluster: Cluster, one: WrittenSuggestion, before: Sequence[Hit], fold
     objects = read_back(cluster)
     facts = folder / f"{name}-facts.yaml"
     facts.write_text(yaml.safe_dump_all([value for value in objects if value["kind"] in ("Namespace", "Node", "NodePool")]))
-    hits = [hit for hit in before if hit.kind in one.suggestion.mends and hit.mended is not None]
+    hits = [hit for hit in before if hit.kind in one.suggestion.fixes and hit.fixed is not None]
     selector = one.suggestion.spec.get("match", {}).get("namespaceSelector", {}).get("matchLabels", {}).values()
     of_pods = {(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits}
     concerned = {key for key in of_pods if not selector or key[0] in selector}
@@ -105,9 +105,9 @@ def _mends(cluster: Cluster, one: WrittenSuggestion, before: Sequence[Hit], fold
         again = [_made_anew(cluster, value) if (value["kind"] == "Pod" and _key(value) in concerned) else value for value in objects]
     nodes = {value["metadata"]["name"]: value["metadata"].get("labels", {}) for value in objects if value["kind"] == "Node"}
     pods = {_key(value): value for value in again if value["kind"] == "Pod"}
-    found = [hit for hit in scanned(again).report.hits if hit.kind in one.suggestion.mends]
+    found = [hit for hit in scanned(again).report.hits if hit.kind in one.suggestion.fixes]
     left = {key for hit in found if (key := (hit.pod.stored.namespace, hit.pod.stored.name)) in concerned and _stays(hit, pods[key], nodes)}
-    assert len(concerned - left) == one.effect.mended, name
+    assert len(concerned - left) == one.effect.fixed, name
 
 
 def _key(value: Raw) -> tuple[str, str]:

@@ -68,7 +68,7 @@ def _round(cluster: Cluster, number: int, tally: dict[str, int], wrong: list[str
     for i in range(OF_A_ROUND):
         fleet = fleet_of(objects, catalog=catalog(), tables={}, occupants=filter(None, map(occupant, bound)))
         pod = _pending(cluster, random, f"p{number}-{i}", names, fleet, facts)
-        found = smallest(pod, fleet, catalog(), partial(_admit, facts)).mend
+        found = smallest(pod, fleet, catalog(), partial(_admit, facts)).fix
         if found is None:
             tally["missed" if any(_allowed(fits_after(pod, fleet, steps), facts) for steps in (1, 2)) else "none"] += 1
             continue

@@ -81,20 +81,18 @@ def test_karpenter_makes_machines_for_mended_pods_alone(bought: Cluster) -> None
     """Each pod that can never run waits for ever, and what it becomes by the smallest change runs."""
     random, fleet = Random(3), _fleet()
     never: list[Raw] = []
-    mended: list[Raw] = []
+    fixed: list[Raw] = []
     while len(never) < PODS:
         pod = _pod(random, f"p{len(never)}")
         if best(pod, fleet) != "never":
             continue
-        found = smallest(pod, fleet, catalog(), _admit).mend
+        found = smallest(pod, fleet, catalog(), _admit).fix
         assert found is not None, pod
         never.append(pod)
-        mended.append({**changed(pod, found.edits), "metadata": {"name": f"mended-{len(mended)}"}})
-    for one in (*never, *mended):
+        fixed.append({**changed(pod, found.edits), "metadata": {"name": f"fixed-{len(fixed)}"}})
+    for one in (*never, *fixed):
         bought.api.create(one)
-    bought.wait_for(
-        lambda: all(_node(bought, one) for one in mended), "machines for " + ", ".join(one["metadata"]["name"] for one in mended)
-    )
+    bought.wait_for(lambda: all(_node(bought, one) for one in fixed), "machines for " + ", ".join(one["metadata"]["name"] for one in fixed))
     assert [one for one in never if _node(bought, one)] == []
 
 

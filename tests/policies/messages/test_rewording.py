@@ -52,7 +52,7 @@ def scramble(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_text(one: Violation | Remark) -> tuple[object, ...]:
-    return one.code, one.found, one.rule, one.policies, one.about, one.fields
+    return one.code, one.found, one.rule, one.policies, one.path, one.fields
 
 
 def codes(sentences: list[str]) -> list[str]:

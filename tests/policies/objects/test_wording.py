@@ -27,7 +27,7 @@ from policies.objects.definition.policy_spec import POLICY
 from policies.objects.field_types import Field, Items, PatternText, Span, Struct
 from policies.objects.json_schema import json_schema
 from policies.objects.reference import reference_markdown
-from policies.planning.plan import make, subject
+from policies.planning.plan import make_plan, review_pod
 from policies.pods.view import Pod
 from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy, TolerationPattern
 from tests.analysis.conditions import found as objects
@@ -66,19 +66,21 @@ class ByRuntime(policy.Match):
 DASHBOARDS = Items(of=PatternText(wanted="the name of a dashboard", pattern="^[a-z]+$"))
 NEW: dict[str, tuple[Field, Callable[..., Any]]] = {
     "match": (
-        Field(name="runtime", attribute="match.runtime", words="on {}", shape=part.VALUE, about="Pods by their runtime.", example="kata"),
+        Field(
+            name="runtime", attribute="match.runtime", words="on {}", shape=part.VALUE, description="Pods by their runtime.", example="kata"
+        ),
         lambda exclude=(), **given: (ByRuntime(**given), exclude),
     ),
     "require": (
-        Field(name="lifetime", merge="least", shape=Span(), about="A pod may live this long.", example="12h"),
+        Field(name="lifetime", merge="least", shape=Span(), description="A pod may live this long.", example="12h"),
         part.with_grace(part.with_machine(Require)),
     ),
     "default": (
-        Field(name="dashboards", shape=DASHBOARDS, about="Dashboards of the pods.", example="[gpu]"),
+        Field(name="dashboards", shape=DASHBOARDS, description="Dashboards of the pods.", example="[gpu]"),
         part.with_machine(Default),
     ),
     "allow": (
-        Field(name="dashboards", merge="union", shape=DASHBOARDS, about="Dashboards that teams may name.", example="[gpu]"),
+        Field(name="dashboards", merge="union", shape=DASHBOARDS, description="Dashboards that teams may name.", example="[gpu]"),
         Allow,
     ),
 }
@@ -123,7 +125,7 @@ def test_a_new_field_is_in_the_schemas_and_in_the_reference(section: str) -> Non
     field, _ = NEW[section]
     spec = crd("ClusterGPUPolicy")["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     for schema in (json_schema("ClusterGPUPolicy")["properties"]["spec"], spec):
-        assert schema["properties"][section]["properties"][field.name]["description"].startswith(field.about)
+        assert schema["properties"][section]["properties"][field.name]["description"].startswith(field.description)
     assert f"| `spec.{section}.{field.name}` |" in reference_markdown()
 
 
@@ -154,7 +156,7 @@ class Racked(policy.NodeTemplate):
 def test_a_new_field_of_a_template_is_in_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the name and the value that it has."""
     spec = definition.SPECS["GPUNodeTemplate"]
-    rack = Field(name="rack", shape=part.VALUE, about="Where these nodes stand.", example="r1")
+    rack = Field(name="rack", shape=part.VALUE, description="Where these nodes stand.", example="r1")
     longer = {"GPUNodeTemplate": replace(spec, fields=(*spec.fields, rack))}
     monkeypatch.setattr(definition, "SPECS", MappingProxyType({**definition.SPECS, **longer}))
     one = Racked(name="t", rack="r1", vendors=("nvidia",), labels=(("pool", "t"),))
@@ -253,8 +255,8 @@ def test_limits_merge_as_the_plan_merges_them(random: Random) -> None:
     """The value in effect and who set it, by ``Field.merge``, are those that the rules judge by."""
     facts = world(random, ENFORCE).snapshot.facts_for(random.choice(NAMESPACES))
     request = request_for(PodKind(), facts.namespace, facts.snapshot.catalog)
-    about = subject(request, facts, Pod(request.pod))
-    plan = make(facts, about._replace(certain=frozenset(facts.policies)), facts.policies)
+    description = review_pod(request, facts, Pod(request.pod))
+    plan = make_plan(facts, description._replace(matches=frozenset(facts.policies)), facts.policies)
     limits = {
         "spec.require.gpusPerPod.max": plan.settings.gpus_max,
         "spec.require.gracePeriod.min": plan.settings.grace_min,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from analysis.conditions import findings
+from analysis.conditions import compute_conditions
 from policies.engine import evaluate
 from policies.pods.view import PodError
 from policies.policy import NodeTemplate, Policy
@@ -347,7 +347,7 @@ def test_as_many_tolerations_of_a_namespace_act() -> None:
     followed.apply(own_policy("a", {"default": {"tolerate": [{"key": "team"}]}}, "c"))
     lived = followed.apply(own_policy("a", SPOT, "d"))
     assert [c.policy.name for c in lived.snapshot.own["a"]] == ["b", "d"]
-    found = findings(lived.snapshot, lived.entries, {})
+    found = compute_conditions(lived.snapshot, lived.entries, {})
     assert {key[2]: finding.conditions[0].reason for key, finding in found.items()}["c"] == "TooManyPolicies"
     freed = followed.apply({("GPUPolicy", "a", "b"): None}).snapshot
     assert [c.policy.name for c in freed.own["a"]] == ["c", "d"]
@@ -362,7 +362,7 @@ def test_forty_policies_of_a_namespace_act() -> None:
     facts = followed.apply(cluster_policy(SPOT)).snapshot.facts_for("a")
     assert [c.policy.name for c in facts.policies] == [facts.policies[0].policy.name, *names[:MOST_OWN]]
     assert facts.policies[0].policy.namespace is None
-    found = findings(lived.snapshot, lived.entries, {})
+    found = compute_conditions(lived.snapshot, lived.entries, {})
     reasons = {key[2]: finding.conditions[0].reason for key, finding in found.items()}
     assert {reasons[name] for name in names[:MOST_OWN]} == {"Understood"}
     assert {reasons[name] for name in names[MOST_OWN:]} == {"TooManyPolicies"}

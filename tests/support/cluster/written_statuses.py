@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.conditions import findings
+from analysis.conditions import compute_conditions
 from cluster.status.patch import patch
 from policies.policy import API_VERSION
 from policies.state.objects import Change, Key
@@ -23,7 +23,7 @@ def write_statuses(cluster: Cluster, max_mode: Mode) -> None:
             metadata = one["metadata"]
             objects[kind, metadata.get("namespace", ""), metadata["name"]] = {**one, "apiVersion": API_VERSION, "kind": kind}
     lived = Updater(catalog(), Options(platforms=("karpenter-aws",), max_mode=max_mode)).apply(objects)
-    for key, finding in findings(lived.snapshot, lived.entries, {}).items():
+    for key, finding in compute_conditions(lived.snapshot, lived.entries, {}).items():
         value = dict(objects[key] or {})
         change = patch(finding, value.get("status") or {}, value["metadata"]["resourceVersion"])
         cluster.api.patch(value, change, subresource="status")

@@ -101,8 +101,8 @@ def test_a_pod_whose_only_lack_is_a_toleration_would_have_been_mended() -> None:
     small, large = pod("p", "ns", {GPU: 1}), pod("p", "ns", {GPU: 3})
     tainted = node("n", GFD, {GPU: 2}, TAINT)
     busy = [node("n", GFD, {GPU: 2}), pod("other", "ns", {GPU: 2}, on="n")]
-    assert [scanned([tainted, one]).of("never-fits")[0].mended for one in (small, large)] == [1, 0]
-    assert scanned([*busy, small]).of("pending")[0].mended is None
+    assert [scanned([tainted, one]).of("never-fits")[0].fixed for one in (small, large)] == [1, 0]
+    assert scanned([*busy, small]).of("pending")[0].fixed is None
 
 
 def test_what_the_scheduler_judges_besides_is_named() -> None:

@@ -75,7 +75,7 @@ def test_a_server_is_no_run() -> None:
 def test_what_the_library_mends_is_judged_on_the_pod_as_it_would_be() -> None:
     """Four GPUs are a training run, which it keeps off spot and protects; one GPU is batch work, which it keeps off spot alone."""
     large = run(KARPENTER | SPOT)
-    assert [finding.mended for finding in (*large.of("run-on-spot"), *large.of("run-unprotected"))] == [1, 1]
+    assert [finding.fixed for finding in (*large.of("run-on-spot"), *large.of("run-unprotected"))] == [1, 1]
     one = pod("train-0", "research", {GPU: 1}, on="n", owner=JOB)
     small = scanned([node("n", KARPENTER | SPOT, {GPU: 8}), one])
-    assert [finding.mended for finding in (*small.of("run-on-spot"), *small.of("run-unprotected"))] == [1, 0]
+    assert [finding.fixed for finding in (*small.of("run-on-spot"), *small.of("run-unprotected"))] == [1, 0]

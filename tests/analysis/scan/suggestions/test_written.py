@@ -59,7 +59,7 @@ def test_what_each_would_do_is_counted(name: str) -> None:
 
 def vars_of(one: WrittenSuggestion) -> list[int]:
     effect = one.effect
-    return [effect.matched, effect.changed, effect.denied, effect.found, effect.mended]
+    return [effect.matched, effect.changed, effect.denied, effect.found, effect.fixed]
 
 
 @pytest.mark.parametrize("name", CLUSTERS)

@@ -149,12 +149,12 @@ def _undone(pod: Raw, path: Path, grace: Any) -> Raw:
     return dict(json_tree.remove_at(pod, path))
 
 
-def recorded(standing: Any) -> list[Entry]:
+def recorded(valid_entries: Any) -> list[Entry]:
     """Return the entries of an annotation, true or not; [] for a text that is none, or only a count."""
-    if not isinstance(standing, str) or len(standing.encode(errors="replace")) > LONGEST:
+    if not isinstance(valid_entries, str) or len(valid_entries.encode(errors="replace")) > LONGEST:
         return []
     try:
-        entries = json.loads(standing)
+        entries = json.loads(valid_entries)
     except (ValueError, RecursionError):
         return []
     shape = {"by": list, "rule": str, "path": str, "is": str}

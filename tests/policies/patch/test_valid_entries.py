@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 
 from policies.engine import arrived, evaluate
-from policies.patch import standing
+from policies.patch import valid_entries
 from policies.patch.applied import APPLIED, LONGEST, Entry, digest
-from policies.patch.standing import Write
+from policies.patch.valid_entries import Write
 from policies.request import Request
 from policies.verdict import MODES, Edit, Verdict
 from tests.support.generators.strategies import Case, audited, case_of, examples
@@ -24,7 +24,7 @@ def claimed(text: str, write: Write) -> list[Entry]:
     """The true ones of these entries of the pod below."""
     pod = copy.deepcopy(POD)
     pod["metadata"]["annotations"][APPLIED] = text
-    return standing.find_valid_entries(pod, lambda name: None, write).entries
+    return valid_entries.find_valid_entries(pod, lambda name: None, write).entries
 
 
 @given(audited())
@@ -123,7 +123,7 @@ def test_the_policies_are_asked_once_and_only_for_what_may_be_true() -> None:
 
 def test_without_the_annotation_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The usual pod has none."""
-    monkeypatch.setattr(standing, "standing", None)
+    monkeypatch.setattr(valid_entries, "find_valid_entries", None)
     case = case_of(Random(1), MODES)
     pod = {**case.request.pod, "metadata": {"name": "a"}}
     evaluate(Request(namespace="default", user="anna", pod=pod, phase="mutate"), case.world.snapshot.facts_for("default"))
