@@ -57,13 +57,13 @@ def dotted(path: Path) -> str:
 
 FIRST_READ = 200
 """The characters within which code, fact and fix should fit: what a Job's event or a narrow terminal shows
-(design section 1, law 9)."""
+(``docs/laws.md``, law 9: "messages name the fix")."""
 MOST_FOUND = 50
 """The most violations of one pod that are reported: an answer holds twenty, and a pod can be made that
 each of a hundred policies forbids hundreds of times. It is denied all the same."""
 MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are only counted
-(design section 2)."""
+(``docs/laws.md``, law 6: "audit runs the same code")."""
 LARGE = 30
 """Items (``policies.work_budget``) of the largest pod on which all sixteen are tried: six containers with
 a GPU and a term of six."""
@@ -200,7 +200,7 @@ class Verdict:
     remarks: tuple[Remark, ...] = ()
     audit_outcomes: tuple[AuditOutcome, ...] = ()
     uncounted: int = 0
-    """Audit and Warn policies past the sixteenth that were not evaluated (design section 2, Modes)."""
+    """Audit and Warn policies past the sixteenth that were not evaluated (``docs/laws.md``, law 6: "audit runs the same code")."""
     matched: tuple[str, ...] = ()
     """Policies that apply to this pod, sorted. Empty: nothing matched, the pod is allowed and counted."""
     judged: bool = True

@@ -58,8 +58,8 @@ def _counts(entry: Fields, key: str) -> Counts:
 
 
 def _usable(entry: Fields) -> dict[str, int]:
-    """Return usable MiB by profile, without figures that were not read in a primary source (design section
-    2, ``mig``)."""
+    """Return usable MiB by profile, without figures that were not read in a primary source
+    (``docs/laws.md``, "MIG memory")."""
     figures = dict(_numbers(entry, "usableMiB"))
     mark = entry.maybe_choice("usableMark", MARKS)
     return figures if mark == "verified" else {}

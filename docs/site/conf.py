@@ -20,7 +20,7 @@ NAVIGATION = {
     "Policies": ("guardrails", "reference", "claims", "queues", "policy-tests", "scan"),
     "Operate": ("operations", "runbooks", "metrics", "console", "upgrading", "performance"),
     "Reference": ("codes", "command", "protocol"),
-    "Develop": ("architecture", "image", "releasing"),
+    "Develop": ("architecture", "laws", "image", "releasing"),
 }
 """Caption -> pages of docs/ in the order of the sidebar. A page that is missing here comes last."""
 

@@ -173,7 +173,8 @@ class Compiler:
         """Return the constraint of a default by family with the family's new models too.
 
         Models that the catalog lacks stay in where the platform has machines of the family and no label that
-        tells the family. A requirement excludes them (design law 10).
+        tells the family. A requirement excludes them
+        (``docs/laws.md``, law 10: "guardrails hold for every author").
         """
         vendors = {gpu.vendor for gpu in self.catalog.gpus if gpu.family in wanted.in_}
         return replace(families, rows=families.rows | self._union(lambda table: self._new_models(table, families.rows, vendors)))

@@ -19,7 +19,7 @@ from policies.verdict import Edit
 
 APPLIED = f"{GROUP}/applied"
 LONGEST = 1024
-"""bytes of the annotation (design section 5); past it, a count and a hash replace the entries"""
+"""bytes of the annotation (``docs/laws.md``, "The record of edits"); past it, a count and a hash replace the entries"""
 _LONGEST_INDEX = 6
 """digits: a pod of 3 MiB has no list of a million"""
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode

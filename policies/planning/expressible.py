@@ -73,7 +73,7 @@ def _sayable(plan: Plan, cell: Cell, axis: Axis, rows: int, rendering: Rendering
 def _in_part(plan: Plan, cell: Cell, axis: Axis) -> Sayable:
     """Return the part that can be expressed, constraint by constraint. The cluster's constraints come
     first, so that a constraint of the namespace's own policy or a default that cannot be expressed never
-    takes away what the cluster requires (law 5)."""
+    takes away what the cluster requires (``docs/laws.md``, law 5: "team policies only tighten")."""
     rows, rendering = cell.table.all, Rendering((), cell.table.all, True)
     unexpressed: list[Constraint] = []
     for group, inside in _by_scope(plan, axis):

@@ -1,5 +1,5 @@
 """Counts as intervals: a number that cannot be known is no less than ``least`` and no more than ``most``
-(design section 1, law 10)."""
+(``docs/laws.md``, law 10: "guardrails hold for every author")."""
 
 from __future__ import annotations
 

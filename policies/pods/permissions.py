@@ -1,4 +1,4 @@
-"""The actor table (design section 4) as data: what kind of pod it is, and what may therefore be done to it.
+"""The actor table (``docs/laws.md``, "The actor table") as data: what kind of pod it is, and what may therefore be done to it.
 
 A pod may be in several rows: only the edits that all rows allow are made, and every denial that any row
 allows. A mirror pod is in its row alone: the API server only mirrors what the kubelet already runs.

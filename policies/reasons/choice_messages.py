@@ -1,8 +1,8 @@
 """Remarks on what a default chose for a pod whose author specified nothing about it, with what to type for
 another choice.
 
-A remark is made only if something is written and changes the pod (design law 11): then the pod specifies it
-itself, so a second call makes no remark.
+A remark is made only if something is written and changes the pod (``docs/laws.md``, law 11: "defaults never harm"):
+then the pod specifies it itself, so a second call makes no remark.
 """
 
 from __future__ import annotations

@@ -144,7 +144,8 @@ def _divided(plan: Plan) -> Iterator[Violation]:
     """Yield a violation if the parts of the requirements that labels can express exclude each other.
 
     Where labels can express only a part of what the cluster requires, that part is written whatever the
-    namespace adds (law 5). If it leaves nothing of what the namespace requires, the pod could run nowhere.
+    namespace adds (``docs/laws.md``, law 5: "team policies only tighten"). If it leaves nothing of what the
+    namespace requires, the pod could run nowhere.
     """
     demands = plan.demands
     axes = [axis for axis in AXES if demands.cluster[axis] and demands.own[axis]]

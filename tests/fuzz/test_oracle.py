@@ -59,7 +59,7 @@ def encoded(*operations: Raw) -> str:
     ],
 )
 def test_a_wrong_answer_is_seen(changes: Raw, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the API server would not take, or the design forbids."""
+    """Whatever the API server would not take, or ``docs/laws.md`` forbids."""
     answering(monkeypatch, **changes)
     with pytest.raises(Exception, match=why):
         oracle.check_under(BODY, snapshots()[0], unaided=False)

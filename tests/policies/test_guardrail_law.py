@@ -1,4 +1,4 @@
-"""A guardrail holds whoever writes the pod (design section 1, law 10), on random worlds, pods, and what an author may do to them.
+"""``docs/laws.md``, law 10 ("guardrails hold for every author"), on random worlds, pods, and what an author may do to them.
 
 Who the author says that he is relaxes where the pod may run, and nothing else. What can't be read is the worst that it may be.
 """

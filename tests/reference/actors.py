@@ -1,4 +1,4 @@
-"""Who a pod is, and what is done to it and asked of it for that (design section 4's table)."""
+"""Who a pod is, and what is done to it and asked of it for that (``docs/laws.md``, "The actor table")."""
 
 from __future__ import annotations
 

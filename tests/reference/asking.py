@@ -1,4 +1,5 @@
-"""What a pod asks for, as (at least, at most): by resource name, by claim, and as a part of a GPU (design law 10).
+"""What a pod asks for, as (at least, at most): by resource name, by claim, and as a part of a GPU
+(``docs/laws.md``, law 10: "guardrails hold for every author").
 
 Written apart from ``policies.planning.devices`` and ``policies.pods.interval``. Nothing that can't be read counts for nothing.
 """

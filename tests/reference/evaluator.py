@@ -1,4 +1,4 @@
-"""The reference: what the design says should happen to a pod, worked out the slow way, to hold the engine against.
+"""The reference: what the policies and ``docs/laws.md`` say should happen to a pod, worked out the slow way, to hold the engine against.
 
 It shares with the engine only the typed inputs (policies, catalog, cluster facts, the request) and quantities.
 """

@@ -1,4 +1,4 @@
-"""Whether a set of nodes can be said in node labels on a platform, tried out form by form (design section 3)."""
+"""Whether a set of nodes can be said in node labels on a platform, tried out form by form (``docs/laws.md``, "Placement")."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_no_row_hides_a_shared_template() -> None:
 
 
 def test_who_is_spared() -> None:
-    """Of the denials of a placement (design section 4); all others hold whoever writes the pod."""
+    """Of the denials of a placement (``docs/laws.md``, law 10: "guardrails hold for every author"); all others hold for every pod."""
     assert spared("all") == frozenset()
     assert spared("none") == {"BERTH-121", "BERTH-122", "BERTH-123", "BERTH-124", "BERTH-125"}
     assert spared("node") == spared("none") - {"BERTH-124"}

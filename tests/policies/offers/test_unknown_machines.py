@@ -1,4 +1,4 @@
-"""A machine that nobody knows is undecided on every platform (design law 7): what is required is written, and nobody is denied for it."""
+"""``docs/laws.md``, law 7 ("deny only what is provable"): a machine that is not in the catalog is undecided on every platform."""
 
 from __future__ import annotations
 

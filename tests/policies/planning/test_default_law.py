@@ -1,4 +1,4 @@
-"""A default never harms (design law 11): what it chooses may be what the author's own words rule out."""
+"""``docs/laws.md``, law 11 ("defaults never harm"): what one chooses may be what the author's own words rule out."""
 
 from __future__ import annotations
 

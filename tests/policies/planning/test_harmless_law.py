@@ -1,4 +1,4 @@
-"""A default never harms (design section 1, law 11), on random worlds and pods: what it leaves alone, and what it tells."""
+"""``docs/laws.md``, law 11 ("defaults never harm"), on random worlds and pods: what it leaves alone, and what it tells."""
 
 from __future__ import annotations
 
