@@ -1,6 +1,7 @@
 """``docs/laws.md``, laws 3 to 6, as properties of random worlds and pods. Each is one sentence; a failing example is made small.
 
-Law 3 is "edits are minimal", law 4 "repetition and order change nothing", law 5 "team policies only tighten", law 6 "audit runs the same code".
+Law 3 is "edits are minimal", law 4 "repetition and order change nothing", law 5 "team policies only tighten",
+law 6 "audit runs the same code".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``docs/laws.md``, laws 3 to 6 and 10, on random claims under random policies.
 
-Law 3 is "edits are minimal", law 4 "repetition and order change nothing", law 5 "team policies only tighten", law 6 "audit runs the same code",
-law 10 "guardrails hold for every author".
+Law 3 is "edits are minimal", law 4 "repetition and order change nothing", law 5 "team policies only tighten",
+law 6 "audit runs the same code", law 10 "guardrails hold for every author".
 """
 
 from __future__ import annotations
