@@ -21,8 +21,7 @@ from tests.support.cases.golden_workloads import WorkloadCase
 
 REWRITE = os.environ.get("BERTH_WRITE_CASES") == "1"
 ADVICE = (
-    "if this is intended, BERTH_WRITE_CASES=1 python -m pytest tests/policies/test_cases.py "
-    "rewrites the part under expect:; read the diff"
+    "if this is intended, BERTH_WRITE_CASES=1 python -m pytest tests/policies/test_cases.py rewrites the part under expect:; read the diff"
 )
 CASES = (*golden.cases(), *golden.claim_cases())
 DENIALS = [code for code, row in TABLE.items() if row.kind == "denial"]
