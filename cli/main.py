@@ -33,9 +33,9 @@ SUBCOMMANDS = {
     "webhooks": ("cli.webhooks", "print the webhook configurations as YAML"),
     "export": ("cli.inspect.export", "print a scheduler configuration that packs GPU pods"),
     "certs": ("cli.certs", "show, check or rotate Berth's certificates"),
-    "completion": ("cli.about.completion", "print the completion script for bash, zsh or fish"),
-    "version": ("cli.about.version", "show the versions of Berth, its catalog and its APIs"),
-    "help": ("cli.about.help_", "show help for a command"),
+    "completion": ("cli.help.completion", "print the completion script for bash, zsh or fish"),
+    "version": ("cli.help.version", "show the versions of Berth, its catalog and its APIs"),
+    "help": ("cli.help.help_", "show help for a command"),
 }
 BAD_INPUT = 2
 INTERRUPTED = 130

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cli import VERSION, crds, webhooks
-from cli.about import manual
-from cli.about.tree import commands
+from cli.help import manual
+from cli.help.tree import commands
 from cluster.survey.custom_workloads import resources
 from documents import yaml_writer
 from documents.files import read_catalog

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from cli.about.tree import commands
+from cli.help.tree import commands
 from cli.main import SUBCOMMANDS
 from policies.rules import RULES
 from tests.support.cases import golden, golden_workloads

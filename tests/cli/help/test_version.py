@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from cli import KUBERNETES, VERSION
-from cli.about import version
+from cli.help import version
 from cli.main import main
 from documents.files import SHIPPED_CATALOG
 

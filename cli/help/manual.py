@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from cli import VERSION
-from cli.about.tree import Command, Option, Positional
+from cli.help.tree import Command, Option, Positional
 
 _ABOUT = (
     "Berth is an admission server for Kubernetes that applies typed GPU policies to pods before the scheduler sees them: it adds "

@@ -28,8 +28,8 @@ def add_parser(subcommands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    from cli.about import bash, fish, zsh
-    from cli.about.tree import commands
+    from cli.help import bash, fish, zsh
+    from cli.help.tree import commands
 
     scripts = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
     print(scripts[args.shell](commands()), end="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.about.tree import Command, OptionValue
+from cli.help.tree import Command, OptionValue
 
 _HEAD = """\
 # bash completion for berth, made by: berth completion bash

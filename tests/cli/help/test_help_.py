@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from cli.about.tree import Command, commands
+from cli.help.tree import Command, commands
 from cli.main import SUBCOMMANDS, main, parser
 
 SUBS = commands()[1:]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from cli.about.tree import Command, Kind, Option, OptionValue, command
+from cli.help.tree import Command, Kind, Option, OptionValue, command
 from cli.main import find_subcommand, guarded
 
 FILES, NO_SPACE, NOTHING, FOLDERS = 0, 2, 4, 16

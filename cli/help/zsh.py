@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.about.tree import Command, Option, OptionValue, Positional
+from cli.help.tree import Command, Option, OptionValue, Positional
 
 _HEAD = """\
 #compdef berth kubectl-berth

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.about.tree import commands
+from cli.help.tree import commands
 
 PAGE = Path(__file__).parents[3] / "docs" / "berth.1"
 CHECKS = {

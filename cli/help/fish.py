@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.about.tree import Command, Option, OptionValue
+from cli.help.tree import Command, Option, OptionValue
 
 _HEAD = """\
 # fish completion for berth, made by: berth completion fish

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.about import bash, completion, fish, zsh
-from cli.about.tree import command, commands
+from cli.help import bash, completion, fish, zsh
+from cli.help.tree import command, commands
 from cli.main import SUBCOMMANDS, main
 from documents.files import read_catalog
 from tests.cli.terminal.pseudo_terminal import Terminal
