@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any
@@ -16,6 +17,8 @@ from starlette.routing import BaseRoute, Route
 from server.http import Answer, Application, Call, Denial, Later, start, text_answer
 from telemetry import log
 
+_OURS = {b"content-length", b"connection", b"transfer-encoding"}
+_BREAKS = re.compile(rb"[\r\n\0]")
 FAILED = text_answer(500, "Internal Server Error", close=True)
 
 
@@ -115,8 +118,9 @@ class Pages:
             elif not answered.is_set():
                 body.extend(message.get("body", b""))
                 if not message.get("more_body"):
+                    answer = _answer(head[0], bytes(body))
                     answered.set()
-                    later(call, _answer(head[0], bytes(body)))
+                    later(call, answer)
 
         try:
             await self._app(_scope(call), receive, send)
@@ -148,7 +152,12 @@ def _scope(call: Call) -> Any:
 
 
 def _answer(head: Any, body: bytes) -> Answer:
-    """Return the answer of an ASGI application; its length and its connection are the server's matter."""
+    """Return the answer of an ASGI application; its length and its connection are the server's matter.
+
+    Raises ValueError for a header that would end the line: its value may be what a caller sent.
+    """
     headers = [(name.lower(), value) for name, value in head["headers"]]
-    lines = [b"%b: %b\r\n" % (name, value) for name, value in headers if name not in (b"content-length", b"connection")]
+    if any(_BREAKS.search(text) for header in headers for text in header):
+        raise ValueError("a header of the answer has a line break")
+    lines = [b"%b: %b\r\n" % header for header in headers if header[0] not in _OURS]
     return Answer(start(head["status"], *lines), body, (b"connection", b"close") in headers)

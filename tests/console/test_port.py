@@ -50,6 +50,11 @@ async def pieces(request: Request) -> Response:
     return StreamingResponse(iter([b"one ", b"two"]))
 
 
+async def injecting(request: Request) -> Response:
+    """Answer with a header that a caller chose."""
+    return Response("good", headers={"location": request.query_params["to"]})
+
+
 async def unchanged(request: Request) -> Response:
     """Answer a conditional request."""
     return Response(status_code=304)
@@ -60,7 +65,7 @@ def heard(*requests: bytes) -> bytes:
 
     async def talk() -> bytes:
         listener = listen("--listen", "127.0.0.1", 0)
-        methods = {"/form": page, "/broken": broken, "/pieces": pieces, "/unchanged": unchanged}
+        methods = {"/form": page, "/broken": broken, "/pieces": pieces, "/unchanged": unchanged, "/injecting": injecting}
         app = Starlette(routes=[Route(path, answer, methods=["GET", "POST"]) for path, answer in methods.items()])
         server, number = Server(app, None, LIMITS, lambda _: None, form=MOST_FORM), listener.getsockname()[1]
         await server.start(listener)
@@ -107,12 +112,14 @@ def test_a_form_that_is_too_large_is_413() -> None:
     [
         (b"GET /pieces HTTP/1.1\r\nHost: x\r\n\r\n", b"content-length: 7\r\n\r\none two"),
         (b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n", b"Internal Server Error"),
+        (b"GET /injecting?to=%0d%0aset-cookie:a HTTP/1.1\r\nHost: x\r\n\r\n", b"Internal Server Error"),
         (b"GET /unchanged HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 304 Not Modified\r\n\r\n"),
         (b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", b"Not Found"),
     ],
 )
 def test_every_answer_of_starlette_arrives(sent: bytes, answer: bytes) -> None:
-    """In one piece with its length; a page with a mistake is 500; one that did not change has no body."""
+    """In one piece with its length; a page with a mistake, or with a header that breaks the line, is 500; one that did not change
+    has no body."""
     assert answer in heard(sent)
 
 
