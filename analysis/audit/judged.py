@@ -40,7 +40,7 @@ class AuditedDecision(NamedTuple):
     violations: tuple[Violation, ...]
     """Why policies in Enforce would deny the pod as it is, where it is."""
     came: Raw
-    """The pod as it came, of which ``would`` is: a projection."""
+    """The pod as it came, of which ``audit_outcomes`` are: a projection."""
     patch: tuple[dict[str, Any], ...]
     """The patch that policies in Enforce gave it, or would have given."""
 
@@ -49,7 +49,7 @@ def audit_pod(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
     """Return what the policies of the pod's namespace say of it; None if it asks for no accelerator, or is
     nothing that the API server would store.
 
-    Three verdicts: on the pod as it came, of which ``would`` is a part; on the pod as it is, were it created
+    Three verdicts: on the pod as it came, of which ``audit_outcomes`` are a part; on the pod as it is, were it created
     now; and, once it has a node, on the pod where it is.
     """
     request = pod.request()

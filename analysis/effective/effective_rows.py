@@ -50,7 +50,7 @@ class Remarks:
         self.left = list(remarks)
 
     def take(self, matches: Callable[[Remark], bool]) -> tuple[Remark, ...]:
-        """Remove and return the remarks for which ``about`` is true."""
+        """Remove and return the remarks for which ``matches`` is true."""
         taken = tuple(remark for remark in self.left if matches(remark))
         self.left = [remark for remark in self.left if remark not in taken]
         return taken

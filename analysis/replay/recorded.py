@@ -23,7 +23,7 @@ def read_decision(
 ) -> RecordedDecision:
     """Return the decision of a record.
 
-    ``patches``: the operations of each call, in order; None if they are not recorded. ``would`` and ``denied``: the
+    ``patches``: the operations of each call, in order; None if they are not recorded. ``audit_outcomes`` and ``denied``: the
     lists of records; ``denied`` None for a pod that was admitted. ``evidence``: False if no such lists were to be
     recorded, as on a dry run: what is not in them is not known then.
     """

@@ -23,7 +23,7 @@ PARTS: Mapping[str, type] = MappingProxyType({
 """The parts of an outcome, and what each is; empty ones are left out.
 
 ``edits``: what /mutate writes: op, path, value, rule, by (the policies). ``patch``: the whole patch, only where it is
-asked for. ``violations``: why it is denied. ``remarks``: what is said beside. ``would``: per policy in Audit or Warn,
+asked for. ``violations``: why it is denied. ``remarks``: what is said beside. ``audit_outcomes``: per policy in Audit or Warn,
 what Enforce would add. ``validate``: what /validate denies of the pod as edited. ``unmatched``: no policy is for it.
 ``uncounted``: policies in Audit or Warn past the sixteenth. ``unjudged``: it asks for no accelerator. ``bad``: the
 sentence for a review that can't be judged.

@@ -38,7 +38,7 @@ class RecordingEntry(NamedTuple):
 def entries(piece: Piece, texts: Sequence[bytes] = ()) -> Iterator[RecordingEntry]:
     """Yield what is in a piece, in order; the last has its number of lines, and no value.
 
-    ``about``: lines that hold none of these texts are ``other``.
+    ``texts``: lines that hold none of these texts are ``other``.
     """
     if piece.form == "documents":
         yield from _documents(piece)

@@ -56,7 +56,7 @@ FOREVER = 1 << 40
 
 def merge_settings(policies: Sequence[Compiled], matches: Sequence[Compiled], grace: Calm, disruption: Calm) -> MergedSettings:
     """Merge all settings of these policies besides placement, for an actor with these ``Calm`` values.
-    Defaults and grants are taken from the ``certain`` policies only."""
+    Defaults and grants are taken from the ``matches`` policies only."""
     allows = [c.policy.allow for c in matches if c.policy.namespace is None]
     granted = [pattern for allow in allows for pattern in allow.tolerations]
     tolerate, ungranted = _tolerate(matches, granted)

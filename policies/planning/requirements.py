@@ -73,7 +73,7 @@ def demands(
     snapshot: Snapshot, policies: tuple[Compiled, ...], matches: tuple[Compiled, ...], longest: Fraction | None, actor: Actor
 ) -> tuple[Demands, MergedSettings]:
     """Return the requirements of these policies for a pod that runs at most this long (seconds), and their
-    settings besides placement for this actor. ``certain``: the policies whose defaults apply; ``require``
+    settings besides placement for this actor. ``matches``: the policies whose defaults apply; ``require``
     is taken from all."""
     merged = snapshot.merged
     key = (policies, matches, actor.in_part, *_long(policies, longest))

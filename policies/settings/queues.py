@@ -42,7 +42,7 @@ class MergedQueues:
 
 
 def merge_queues(policies: Sequence[Compiled], matches: Sequence[Compiled]) -> MergedQueues:
-    """Merge the settings of these policies. ``certain``: those whose defaults act."""
+    """Merge the settings of these policies. ``matches``: those whose defaults act."""
     scopes = by_scope(matches)
     demands = [(queues, c.policy.id) for c in policies if (queues := c.policy.require.queue) is not None]
     return MergedQueues(

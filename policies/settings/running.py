@@ -58,7 +58,7 @@ class Running:
 
 
 def merge_running(policies: Sequence[Compiled], matches: Sequence[Compiled], calm: Sequence[Compiled]) -> Running:
-    """Merge the settings of these policies. ``certain``: those whose defaults act; ``calm``: those of them whose
+    """Merge the settings of these policies. ``matches``: those whose defaults act; ``calm``: those of them whose
     defaults on how long a pod runs and ends act on the pod's actor."""
     scopes = by_scope(matches)
     given = ([(c.policy.default.max_runtime, c.policy.id) for c in scope if c in calm] for scope in scopes)
