@@ -62,7 +62,7 @@ class Listener:
         self._greeted: deque[tuple[Connection, socket.socket]] = deque()
         """Connections whose first byte has arrived; their handshakes are begun in turn."""
         self._tasks: set[asyncio.Task[None]] = set()
-        listening.setblocking(False)
+        listening.setblocking(False)  # noqa: FBT003 - it takes no keyword
         self._watch()
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class Listener:
                 self._loop.remove_reader(self._socket)
                 self._loop.call_later(NO_FILES, self._watch)
                 return
-            accepted.setblocking(False)
+            accepted.setblocking(False)  # noqa: FBT003 - it takes no keyword
             self._welcome(self._connection_from(address[0]), accepted)
 
     def _welcome(self, connection: Connection, accepted: socket.socket) -> None:

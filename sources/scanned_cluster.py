@@ -29,7 +29,7 @@ def read_scanned(kubeconfig: str | None, context: str | None, namespace: str | N
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
     """
     found = surveyed(kubeconfig, context, namespace, (*kinds(catalog, widest(catalog)), *OWNERS), progress)
-    return cluster_of(found.objects, unread(found), not namespace)
+    return cluster_of(found.objects, unread(found), everything=not namespace)
 
 
 def recorded(paths: Sequence[str], namespace: str | None, catalog: Catalog) -> Cluster:
@@ -77,7 +77,7 @@ def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -
         if kind.namespaced and namespace and value["metadata"].get("namespace") != namespace:
             continue
         found[kind.kind].append(kind.trim(value, str(value.get("apiVersion") or ""), kind.kind))
-    return cluster_of(found, {}, not namespace)
+    return cluster_of(found, {}, everything=not namespace)
 
 
 def _named(value: Raw, kind: Watched) -> bool:
@@ -89,7 +89,7 @@ def _named(value: Raw, kind: Watched) -> bool:
     return True
 
 
-def cluster_of(found: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], everything: bool) -> Cluster:
+def cluster_of(found: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], *, everything: bool) -> Cluster:
     """Return the cluster of trimmed objects by kind, of ``cluster.survey.scanned.kinds`` and ``OWNERS``. ``everything``: pods of all
     namespaces are among them."""
     facts = ClusterFacts.from_objects([one for kind in KINDS for one in found.get(kind, ())])

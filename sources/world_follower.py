@@ -119,7 +119,7 @@ class WorldFollower:
         missing = unread(found)
         return self._builder.build(
             objects,
-            cluster_of(found.objects, missing, not self._namespace),
+            cluster_of(found.objects, missing, everything=not self._namespace),
             datetime.now(UTC),
             installed=self._policies is not None or not any(kind.kind in found.absent for kind in OURS),
             unread=missing,

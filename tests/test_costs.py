@@ -22,7 +22,7 @@ def measured(cpu: float, *, loop: float = CALIBRATION) -> Costs:
 
 
 @pytest.mark.parametrize(("slower", "fails"), [(1.0, True), (2.0, False)])
-def test_a_folder_over_its_budget_fails_the_run(slower: float, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_over_its_budget_fails_the_run(slower: float, *, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """By more than half, as this machine's speed scales it; the sentence names the folder, the figure and the budget."""
     monkeypatch.setattr(costs, "CHECK", False)
     monkeypatch.setattr(costs, "PROVE", False)

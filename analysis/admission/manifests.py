@@ -111,7 +111,7 @@ def read_manifest(document: Document, catalog: Catalog, namespace: str, *, as_se
     otherwise the templates of the object under review are judged. ``around``: the other objects of the
     run."""
     if document.value.get("kind") == review.KIND:
-        return _review(document, catalog, namespace, as_served)
+        return _review(document, catalog, namespace, as_served=as_served)
     return _subjected(_named(document, namespace), catalog, around)
 
 
@@ -229,7 +229,7 @@ def _inner_name(document: Document) -> str:
     return metadata if isinstance(metadata, str) else ""
 
 
-def _review(document: Document, catalog: Catalog, namespace: str, as_served: bool) -> Manifest:
+def _review(document: Document, catalog: Catalog, namespace: str, *, as_served: bool) -> Manifest:
     """Return the object under review. A pod is not changed, as the API server has already defaulted it."""
     request = map_at(document, document.value.get("request"), ("request",), null=False)
     value = request.get("object")

@@ -78,13 +78,15 @@ class FleetOffers:
         gpu = self._machines.gpu(labels)
         product = next((labels[key] for key in PRODUCT_KEYS if key in labels), "")
         name = resource.profile if resource.kind == "mig" else product.partition(_SLICED)[2].removesuffix(_SHARED)
-        return self._device(gpu, name or "", resource.kind == "shared" or product.endswith(_SHARED), self._prices.of_device(labels))
+        return self._device(
+            gpu, name or "", shared=resource.kind == "shared" or product.endswith(_SHARED), usd=self._prices.of_device(labels)
+        )
 
     def capacity(self, labels: Mapping[str, str]) -> Capacity | None:
         """Return the capacity type of a node, where its labels tell."""
         return next((self._capacities[item] for item in labels.items() if item in self._capacities), None)
 
-    def _device(self, gpu: Gpu | None, profile: str, shared: bool, usd: float | None) -> TargetDevice:
+    def _device(self, gpu: Gpu | None, profile: str, *, shared: bool, usd: float | None) -> TargetDevice:
         model = "" if gpu is None else gpu.model
         if profile:
             own = () if gpu is None else gpu.mig
@@ -132,7 +134,7 @@ class FleetOffers:
                 yield FixTarget(
                     place=pool,
                     resource=whole,
-                    device=self._device(gpu, "", False, self._prices.models.get(model)),
+                    device=self._device(gpu, "", shared=False, usd=self._prices.models.get(model)),
                     capacity=capacity,
                     labels=pin,
                 )

@@ -62,7 +62,7 @@ def read_reports(reports: Iterable[Mapping[str, Any]]) -> dict[Owner, Reported]:
         own = workloads.setdefault((report.namespace, report.kind, report.name), Reported())
         own.whole = own.whole and not report.left_out
         for one in report.results:
-            own.found[ReportedFinding(one.finding, one.policies, one.codes)] = _effects(one.patch, one.patch_left_out)
+            own.found[ReportedFinding(one.finding, one.policies, one.codes)] = _effects(one.patch, left_out=one.patch_left_out)
     return workloads
 
 
@@ -73,7 +73,7 @@ def compare_reports(pods: Iterable[AuditedPod], reported: Mapping[Owner, Reporte
         by_owner.setdefault((pod.workload.namespace, pod.workload.kind, pod.workload.name), []).append(pod)
     for owner, own in by_owner.items():
         then = reported.get(owner, Reported())
-        now = {_of(one): _effects(one.patch, False) for pod in own for one in pod.outcomes}
+        now = {_of(one): _effects(one.patch, left_out=False) for pod in own for one in pod.outcomes}
         gone = sorted(found for found, did in then.found.items() if found not in now or _differs(did, now[found]))
         for pod in own:
             mine = {_of(one) for one in pod.outcomes}
@@ -111,7 +111,7 @@ def _differs(then: frozenset[EditEffect] | None, now: frozenset[EditEffect] | No
     return then is not None and now is not None and then != now
 
 
-def _effects(patch: str, left_out: bool) -> frozenset[EditEffect] | None:
+def _effects(patch: str, *, left_out: bool) -> frozenset[EditEffect] | None:
     if left_out:
         return None
     try:

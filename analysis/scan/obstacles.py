@@ -43,15 +43,15 @@ def reason(one: PlaceReason) -> str:
     """Return one reason: ``NodePool gpu (4 nodes): taint team=ml:NoSchedule is not tolerated``."""
     shown = ", ".join(one.places[:MOST_PLACES]) + (f" and {len(one.places) - MOST_PLACES} more" if len(one.places) > MOST_PLACES else "")
     nodes = f" ({one.nodes} node{'' if one.nodes == 1 else 's'})" if one.nodes else ""
-    blocked = " and ".join(_each(one.obstacles, bool(one.nodes))) or "no blocker found"
+    blocked = " and ".join(_each(one.obstacles, there=bool(one.nodes))) or "no blocker found"
     return f"{shown}{nodes}: {blocked}" if shown else blocked
 
 
-def _each(found: Iterable[Obstacle], there: bool) -> list[str]:
-    return list(dict.fromkeys(obstacle(one, there) for one in found))
+def _each(found: Iterable[Obstacle], *, there: bool) -> list[str]:
+    return list(dict.fromkeys(obstacle(one, there=there) for one in found))
 
 
-def obstacle(one: Obstacle, there: bool = True) -> str:
+def obstacle(one: Obstacle, *, there: bool = True) -> str:
     """Return one obstacle. ``there``: of nodes that exist, not of those that a NodePool may make."""
     need, have = _amount(one.key, one.need), _amount(one.key, one.have)
     match one.kind:

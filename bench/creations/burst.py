@@ -131,12 +131,14 @@ def held(load: str, its: Sequence[Burst]) -> Iterator[str]:
     opened, missed = sum(one.fail_open for one in its), sum(one.created.pods - one.admitted for one in its)
     pods = sum(one.created.pods for one in its)
     outcome = f"{failed} failed, {opened:.0f} fail-open, {missed:.0f} that Berth did not count as admitted, of {pods:,}"
-    yield page.shown(f"{load}: 0 failed, 0 fail-open", outcome, not failed and not opened and not missed)
+    yield page.shown(f"{load}: 0 failed, 0 fail-open", outcome, held=not failed and not opened and not missed)
     worst = max(map(_p99, its))
     kept = all(within(one.berth, MOST_SECONDS) >= 0.99 for one in its)
-    yield page.shown(f"{load}: p99 at most {MOST_SECONDS * 1e3:.0f} ms in Berth's own histogram", f"{worst * 1e3:.1f} ms at most", kept)
+    yield page.shown(
+        f"{load}: p99 at most {MOST_SECONDS * 1e3:.0f} ms in Berth's own histogram", f"{worst * 1e3:.1f} ms at most", held=kept
+    )
     lowest = min(one.created.rate for one in its)
-    yield page.shown(f"{load}: at least {LEAST_RATE} pods/s", f"{lowest:,.0f} at least", lowest >= LEAST_RATE)
+    yield page.shown(f"{load}: at least {LEAST_RATE} pods/s", f"{lowest:,.0f} at least", held=lowest >= LEAST_RATE)
 
 
 def _p99(one: Burst) -> float:

@@ -120,7 +120,9 @@ def _held(cell: Cell, rounds: Rounds) -> Iterator[str]:
     ours, native = (_in_milliseconds(added(rounds, name)) for name in (MUTATE, NATIVE))
     ratio, cpu = added_ratio(rounds, MUTATE, NATIVE), added_ratio(rounds, MUTATE, NATIVE, _control_plane)
     claim = f"{cell}: added p50 of {MUTATE} within or below the native policy's interval"
-    yield results_page.shown(claim, f"{ours} to {native} ms: {ratio} times; by CPU of the control plane {cpu}", ours.middle <= native.high)
+    yield results_page.shown(
+        claim, f"{ours} to {native} ms: {ratio} times; by CPU of the control plane {cpu}", held=ours.middle <= native.high
+    )
 
 
 def _notes(alone: Sequence[Round], seen: dict[Cell, Rounds]) -> Iterator[str]:

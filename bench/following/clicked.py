@@ -186,7 +186,7 @@ def _pages(clicks: Clicks, megabytes: float) -> Iterator[str]:
     yield from results_page.table(("page", "clicks", "p50 ms", "p95 ms", f"p95 under {MOST_MS:.0f}"), rows)
     yield ""
     yield f"Failed: {clicks.failed}; the largest page {clicks.largest / 1024:.0f} KiB. The times are those of whoever clicks."
-    yield results_page.shown(f"memory under {MOST_MB:.0f} MB", f"{megabytes:.0f} MB", megabytes < MOST_MB)
+    yield results_page.shown(f"memory under {MOST_MB:.0f} MB", f"{megabytes:.0f} MB", held=megabytes < MOST_MB)
 
 
 def _beside(seen: dict[str, list[Arrivals]]) -> Iterator[str]:
@@ -201,7 +201,7 @@ def _beside(seen: dict[str, list[Arrivals]]) -> Iterator[str]:
     alone, other, clicked = ([one.at(99) for one in runs] for runs in seen.values())
     for beside, claim in ((alone, "that without"), (other, "that beside another program")):
         ratio = intervals.ratio(clicked, beside)
-        yield results_page.shown(f"p99 while they click at most {MOST_SLOWER} of {claim}", str(ratio), ratio.middle <= MOST_SLOWER)
+        yield results_page.shown(f"p99 while they click at most {MOST_SLOWER} of {claim}", str(ratio), held=ratio.middle <= MOST_SLOWER)
 
 
 def _at(took: Sequence[float], share: int) -> float:

@@ -113,13 +113,13 @@ def _held(by_load: dict[str, Runs], all_following: Sequence[Following], reviewed
         if BARRED.name in runs:
             rate, cpu = _by_rate(runs[BARRED.name], runs[FEW.name]), _by_cpu(runs[BARRED.name], runs[FEW.name])
             yield results_page.shown(
-                f"{load}: at {BARRED.name} policies {LEAST} of the rate at ten", f"{rate}; by CPU {cpu}", rate.middle >= LEAST
+                f"{load}: at {BARRED.name} policies {LEAST} of the rate at ten", f"{rate}; by CPU {cpu}", held=rate.middle >= LEAST
             )
     for one in all_following:
         if one.size == BARRED:
             most = max(one.resident, reviewed[one.size], one.memory())
             claim = f"{BARRED.name} policies, namespaces and nodes: at most {MOST_MB} MB"
-            yield results_page.shown(claim, f"{most:.0f} MB", most <= MOST_MB)
+            yield results_page.shown(claim, f"{most:.0f} MB", held=most <= MOST_MB)
 
 
 def _written(one: Following, number: int) -> Writes:

@@ -35,9 +35,9 @@ def run(setting: Setting) -> Iterator[str]:
     ]
     yield from results_page.table(("reviews answered", "resident MB"), [(f"{calls:,}", f"{mb:.1f}") for calls, mb in sorted(set(shown))])
     yield from ("", f"Most that was ever resident: {peak:.1f} MB.", "")
-    yield results_page.shown(f"at most {MOST_MB} MB after {early:,} reviews", f"{first[1]:.1f} MB", first[1] <= MOST_MB)
+    yield results_page.shown(f"at most {MOST_MB} MB after {early:,} reviews", f"{first[1]:.1f} MB", held=first[1] <= MOST_MB)
     grown = points[-1][1] - first[1]
-    yield results_page.shown(f"no growth from there to {late:,}", f"{grown:+.1f} MB", grown <= GROWTH_MB)
+    yield results_page.shown(f"no growth from there to {late:,}", f"{grown:+.1f} MB", held=grown <= GROWTH_MB)
 
 
 def _calls(setting: Setting, url: str, load: str) -> int:

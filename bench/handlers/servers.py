@@ -85,15 +85,15 @@ def _held(load: str, runs: Runs) -> Iterator[str]:
         times, p99, p50 = ratio(runs[BERTH], its), middle(runs[BERTH], _p99), middle(its, _p50)
         outcome = f"{times}; by CPU {_by_cpu(runs[BERTH], its)}"
         yield results_page.shown(
-            f"{load}: {TIMES_CONTROLLER_RUNTIME:.0f} times controller-runtime", outcome, times.middle >= TIMES_CONTROLLER_RUNTIME
+            f"{load}: {TIMES_CONTROLLER_RUNTIME:.0f} times controller-runtime", outcome, held=times.middle >= TIMES_CONTROLLER_RUNTIME
         )
         below = f"{milliseconds(p99)} to {milliseconds(p50)} ms"
-        yield results_page.shown(f"{load}: p99 below the p50 of controller-runtime", below, p99 < p50)
+        yield results_page.shown(f"{load}: p99 below the p50 of controller-runtime", below, held=p99 < p50)
     if NET_HTTP in runs:
         its = runs[NET_HTTP]
         times = ratio(runs[BERTH], its)
         yield results_page.shown(
-            f"{load}: {OF_NET_HTTP} of net/http", f"{times}; by CPU {_by_cpu(runs[BERTH], its)}", times.middle >= OF_NET_HTTP
+            f"{load}: {OF_NET_HTTP} of net/http", f"{times}; by CPU {_by_cpu(runs[BERTH], its)}", held=times.middle >= OF_NET_HTTP
         )
 
 

@@ -76,7 +76,7 @@ def reach(policy: NamespacePolicy) -> str:
     return f"{never}{describe_scope(policy.policy)}{pods}{excludes}"
 
 
-def _rows(rows: Iterable[EffectiveRow], width: int, indent: str = "  ", section: bool = False) -> Iterator[str]:
+def _rows(rows: Iterable[EffectiveRow], width: int, indent: str = "  ", *, section: bool = False) -> Iterator[str]:
     found = list(rows)
     cells = [(f"{row.section}.{row.field}" if section else row.field, row.text, ", ".join(row.by)) for row in found]
     widths = _widths(cells, width - len(indent))

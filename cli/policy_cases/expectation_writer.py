@@ -22,8 +22,8 @@ class _InlineMap(dict[str, Any]):
 class _Dumper(yaml.SafeDumper):
     """Lists indented, sentences and edits on one line."""
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, indentless=False)
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: FBT001, FBT002 - as PyYAML calls it
+        super().increase_indent(flow=flow, indentless=False)
 
     def ignore_aliases(self, data: object) -> bool:
         return True

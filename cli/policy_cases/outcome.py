@@ -50,7 +50,7 @@ class CaseDecision:
     judged: bool = True
 
 
-def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> CaseDecision:
+def of_pod(request: Request, facts: Facts, *, whole_patch: bool = False) -> CaseDecision:
     """Return what comes of a pod at /mutate and, if it is created and admitted there, at /validate."""
     verdict = evaluate(request, facts)
     found = plain_data(verdict)

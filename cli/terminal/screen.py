@@ -75,10 +75,10 @@ def columns(stream: TextIO) -> int:
 def _of(stream: TextIO | None) -> Terminal:
     terminal = is_terminal(stream)
     width = columns(stream) if terminal and stream is not None else None
-    return Terminal(colour=wants_colour(_chosen, os.environ, terminal), width=width)
+    return Terminal(colour=wants_colour(_chosen, os.environ, terminal=terminal), width=width)
 
 
-def wants_colour(choice: Choice, environ: Mapping[str, str], terminal: bool) -> bool:
+def wants_colour(choice: Choice, environ: Mapping[str, str], *, terminal: bool) -> bool:
     """Return whether to colour. The first that speaks decides: ``--color``, ``NO_COLOR`` (https://no-color.org), ``CLICOLOR_FORCE``
     (https://bixense.com/clicolors) or ``FORCE_COLOR`` (https://force-color.org), and for a terminal ``TERM``."""
     if choice != "auto":

@@ -86,7 +86,7 @@ class SignIn:
         if (token := bearer(request)) is not None:
             return await self._of_bearer(request, token)
         person = await self.of_session(request)
-        return self._to_login(request) if person is None else SignedIn(person, True, self._rights)
+        return self._to_login(request) if person is None else SignedIn(person, leaves=True, _rights=self._rights)
 
     async def of_session(self, request: Request) -> Person | None:
         """Return whose session the cookie names; None if there is none any more. Raises Unreachable."""
@@ -143,7 +143,7 @@ class SignIn:
         key = _hash(token)
         known = self._bearers.get(key)
         if known is not None and self._clock() < known[1]:
-            return SignedIn(known[0], False, self._rights)
+            return SignedIn(known[0], leaves=False, _rights=self._rights)
         person_or_response = await self.tried(request, token)
         if isinstance(person_or_response, Response):
             return person_or_response
@@ -155,7 +155,7 @@ class SignIn:
         self._bearers[key] = person, self._clock() + (AGAIN if until is None else max(0.0, min(AGAIN, until - time.time())))
         while len(self._bearers) > MOST_BEARERS:
             self._bearers.popitem(last=False)
-        return SignedIn(person, False, self._rights)
+        return SignedIn(person, leaves=False, _rights=self._rights)
 
     def _to_login(self, request: Request) -> Response:
         to = f"{LOGIN}?{urlencode({'next': asked_page(request, self.paths)})}"

@@ -111,14 +111,14 @@ def bars(uses: Iterable[Use]) -> list[Bar]:
     exact = max((one.total for one in every), default=0) <= MOST_CELLS
     found: dict[tuple[int, int], Bar] = {}
     for one in every:
-        rank, label = _class(one, exact)
+        rank, label = _class(one, exact=exact)
         bar = found.setdefault(rank, Bar(label))
         bar.nodes += 1
         bar.held, bar.free, bar.out = bar.held + one.held, bar.free + one.free, bar.out + one.out
     return [bar for _, bar in sorted(found.items())]
 
 
-def _class(one: Use, exact: bool) -> tuple[tuple[int, int], str]:
+def _class(one: Use, *, exact: bool) -> tuple[tuple[int, int], str]:
     if one.state != "ready":
         return (2, 0), "unavailable"
     if not one.free:

@@ -118,7 +118,7 @@ def _counted(world: World) -> tuple[ModelGroup, ...]:
             key = GroupKey(*node.group, node.gpu.model if node.gpu is not None else "")
             members.setdefault(key, []).append((node, places[node.name]))
     known = "Pod" not in world.unread and "Node" not in world.unread
-    counter = _Counter(world.snapshot.catalog, world.seen.fleet.startup, known)
+    counter = _Counter(world.snapshot.catalog, world.seen.fleet.startup, known=known)
     return tuple(counter.group(key, sorted(found, key=lambda one: one[0].name)) for key, found in sorted(members.items()))
 
 
@@ -131,7 +131,7 @@ def groups(world: World) -> tuple[ModelGroup, ...]:
 
 
 class _Counter:
-    def __init__(self, catalog: Catalog, startup: frozenset[str], known: bool) -> None:
+    def __init__(self, catalog: Catalog, startup: frozenset[str], *, known: bool) -> None:
         self._catalog = catalog
         self._prices = NodePrices(catalog)
         self._startup = startup

@@ -76,14 +76,14 @@ def _row(one: _SearchedPod, view: View) -> JobRow:
     pod, stored = one.pod, one.pod.stored
     labels = tuple(dict.fromkeys(LABELS[outcome.finding] for outcome in pod.outcomes if all(map(view.shows_policy, outcome.policies))))
     workload = "none" if pod.workload.kind == "Namespace" else f"{pod.workload.kind}/{pod.workload.name}"
-    return JobRow(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, labels, False)
+    return JobRow(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, labels, workload=False)
 
 
 def _denied(view: View) -> Iterator[JobRow]:
     """Yield the workloads of which an Event says that a pod was not created."""
     for one in view.happenings():
         if one.reason == NOT_CREATED and one.namespace in view.scope.pods and not one.subject.startswith("Pod/"):
-            yield JobRow("denied", one.namespace, one.subject, "", 0, None, (), True)
+            yield JobRow("denied", one.namespace, one.subject, "", 0, None, (), workload=True)
 
 
 def namespaces(view: View) -> Sequence[str]:

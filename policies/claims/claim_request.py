@@ -77,9 +77,9 @@ def part_of(path: Path, choice: RequestChoice, texts: tuple[str, ...], snapshot:
     devices = snapshot.catalog.published.get(snapshot.catalog.driver(snapshot.cluster.driver(name)))
     known = snapshot.cluster.device_classes.get(name)
     if devices is None:
-        return ClaimPart(path, choice, vendor, None, "", False, texts)
+        return ClaimPart(path, choice, vendor, None, "", plain=False, texts=texts)
     if known is None:
-        return ClaimPart(path, choice, vendor, devices, devices.classes.get(name, ""), False, texts)
+        return ClaimPart(path, choice, vendor, devices, devices.classes.get(name, ""), plain=False, texts=texts)
     demanded = dict(known.equal)
     type_ = demanded.pop(devices.type_key, "")
     return ClaimPart(path, choice, vendor, devices, type_, known.plain and not demanded, texts)

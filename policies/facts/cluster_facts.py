@@ -168,7 +168,7 @@ def read_facts(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None)
             namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
             return (FactEntry("local_queues", (namespace, name), admission_queues.local_queue(thing)),)
         case admission_queues.FOLLOWED:
-            return (FactEntry("followed", name, True),)
+            return (FactEntry("followed", name, value=True),)
     return ()
 
 

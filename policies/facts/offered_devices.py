@@ -69,14 +69,14 @@ def offering(thing: Any) -> Offering:
     started = text_of(labels.get(STARTED))
     return _shared(
         tuple(sorted(name for name, amount in map_at(thing, "status", "allocatable").items() if is_extended(name) and _some(amount))),
-        text_of(labels.get(PRESENT)) == "true",
-        any(key in labels for key in DISCOVERED),
-        int(started) if started.isascii() and started.isdecimal() and len(started) < 16 else None,
+        gpus=text_of(labels.get(PRESENT)) == "true",
+        labelled=any(key in labels for key in DISCOVERED),
+        started=int(started) if started.isascii() and started.isdecimal() and len(started) < 16 else None,
     )
 
 
 @functools.lru_cache(maxsize=4096)
-def _shared(resources: tuple[str, ...], gpus: bool, labelled: bool, started: int | None) -> Offering:
+def _shared(resources: tuple[str, ...], *, gpus: bool, labelled: bool, started: int | None) -> Offering:
     """Return the same object for nodes that are alike: those without GPUs are."""
     return Offering(resources, gpus, labelled, started)
 

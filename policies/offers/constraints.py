@@ -164,7 +164,9 @@ class Compiler:
         else:
             machine, lacking = MachineFields(instance_families=wanted), self._without_families(path, wanted)
         narrows = isinstance(wanted, Bounds) or bool(wanted.in_)
-        constraint = self.hosts("", path, phrase(path, wanted), lambda host: in_machine(host, machine, self.catalog), lacking, narrows)
+        constraint = self.hosts(
+            "", path, phrase(path, wanted), lambda host: in_machine(host, machine, self.catalog), lacking, narrows=narrows
+        )
         if path == "spec.default.families" and isinstance(wanted, InNotIn):
             return self._with_new_models(constraint, wanted)
         return constraint
@@ -197,7 +199,7 @@ class Compiler:
         return tuple(name for name, table in self.tables.items() if table.platform.cloud is None)
 
     def hosts(
-        self, policy: str, where: str, text: str, inside: _HostTest, lacking: tuple[str, ...] = (), narrows: bool = True
+        self, policy: str, where: str, text: str, inside: _HostTest, lacking: tuple[str, ...] = (), *, narrows: bool = True
     ) -> Constraint:
         rows = self._union(lambda table: table.all if table.platform.name in lacking else self._rows_of(table, inside))
         return Constraint(

@@ -45,7 +45,7 @@ def renderings(catalog: Catalog, table: Table, axis: Axis, inside: int, universe
 
 def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> tuple[Rendering, ...]:
     if inside == universe:
-        return (Rendering((), universe, True),)
+        return (Rendering((), universe, exact=True),)
     if not inside:
         return (_nowhere(catalog, table, axis),)
     if axis == "capacity" and (written := inside & ~table.further):
@@ -78,7 +78,7 @@ def _nowhere(catalog: Catalog, table: Table, axis: Axis) -> Rendering:
         "sharing": tuple(e.key for sentences in catalog.schemes[table.platform.sharing].exclude.values() for e in sentences),
     }[axis] or table.platform.machine_keys[0]
     key = keys[0] if keys[0] not in table.unmaintained else table.platform.anchor
-    return Rendering((NodeRequirement(key=key, operator="Exists"), NodeRequirement(key=key, operator="DoesNotExist")), 0, True)
+    return Rendering((NodeRequirement(key=key, operator="Exists"), NodeRequirement(key=key, operator="DoesNotExist")), 0, exact=True)
 
 
 # --- machine and capacity: by the values of keys ---------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _by_key_without_types(table: Table, key: str, inside: int, universe: int) ->
         if option is not None and option.exact and option.expressions[0].operator == "In":
             selected = _union(_classes(table, key, universe), option.expressions[0].values)
             types = tuple(sorted((value for value, rows in outside.items() if value and rows & selected), key=natural))
-            return Rendering((*option.expressions, NodeRequirement(key=of_type, operator="NotIn", values=types)), inside, True)
+            return Rendering((*option.expressions, NodeRequirement(key=of_type, operator="NotIn", values=types)), inside, exact=True)
     return None
 
 
@@ -170,7 +170,7 @@ def _by_boot_label(table: Table, key: str, inside: int, universe: int) -> Render
     kept = sorted((value for value, rows in carriers.items() if value != "?" and rows & ~inside == 0), key=natural)
     if _union(carriers, kept) != inside:
         return None
-    return Rendering((NodeRequirement(key=key, operator="In", values=tuple(kept)),), inside, True)
+    return Rendering((NodeRequirement(key=key, operator="In", values=tuple(kept)),), inside, exact=True)
 
 
 def natural(value: str) -> tuple[int, str]:
@@ -195,7 +195,7 @@ def _by_product(table: Table, keys: Sequence[str], inside: int, universe: int) -
             return None
         selected &= _union(classes, values)
         expressions.append(NodeRequirement(key=key, operator="In", values=tuple(values)))
-    return Rendering(tuple(expressions), selected, True) if selected == inside else None
+    return Rendering(tuple(expressions), selected, exact=True) if selected == inside else None
 
 
 def _by_absence(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
@@ -241,7 +241,7 @@ def slice_by_label(catalog: Catalog, table: Table, profile: str, machines: int) 
     if not rows or key is None or key in table.unmaintained:
         return None
     values = sorted(set(_single_values(table, key, rows)))
-    return Rendering((NodeRequirement(key=key, operator="In", values=tuple(values)),), rows, True) if values else None
+    return Rendering((NodeRequirement(key=key, operator="In", values=tuple(values)),), rows, exact=True) if values else None
 
 
 def _single_values(table: Table, key: str, rows: int) -> Iterator[str]:

@@ -57,7 +57,7 @@ def finish(pod: Mapping[str, Any], edits: Iterable[Edit], valid_entries: Any, tr
     patch = PodPatch(pod)
     added = apply_edits(patch, edits)
     kept = [entry for entry in true if digest_at(patch.pod, entry["path"]) == entry["is"]]
-    text = _text([*kept, *added], valid_entries, bool(added))
+    text = _text([*kept, *added], valid_entries, added=bool(added))
     if text is None and isinstance(valid_entries, str):
         patch.apply(Edit(op="remove", path=("metadata", "annotations", APPLIED), rule="applied", policies=()))
     elif text is not None and text != valid_entries:
@@ -102,7 +102,7 @@ def digest_at(pod: Any, text: str) -> str | None:
 # --- its text -----------------------------------------------------------------------------------------------
 
 
-def _text(entries: list[Entry], valid_entries: Any, added: bool) -> str | None:
+def _text(entries: list[Entry], valid_entries: Any, *, added: bool) -> str | None:
     """Return the annotation's value, or None if there is to be none. A count and a hash of the edits replace
     a long one."""
     summary = _summary(valid_entries)

@@ -53,7 +53,7 @@ def _rows_as_said(plan: Plan, cell: Cell) -> int:
 def _whole(plan: Plan, cell: Cell, axis: Axis, chosen: Sequence[Constraint]) -> Sayable | None:
     """Return the rendering that is the same in every term that the catalog understands: computed once per
     set of policies, platform and axis. None if R cannot be expressed exactly."""
-    rows, rendering = cell.table.all, Rendering((), cell.table.all, True)
+    rows, rendering = cell.table.all, Rendering((), cell.table.all, exact=True)
     for group in (plan.demands.cluster[axis], plan.demands.own[axis], chosen):
         if group:
             rows = meet(rows, group)
@@ -74,7 +74,7 @@ def _in_part(plan: Plan, cell: Cell, axis: Axis) -> Sayable:
     """Return the part that can be expressed, constraint by constraint. The cluster's constraints come
     first, so that a constraint of the namespace's own policy or a default that cannot be expressed never
     takes away what the cluster requires (``docs/laws.md``, law 5: "team policies only tighten")."""
-    rows, rendering = cell.table.all, Rendering((), cell.table.all, True)
+    rows, rendering = cell.table.all, Rendering((), cell.table.all, exact=True)
     unexpressed: list[Constraint] = []
     for group, inside in _by_scope(plan, axis):
         for part in _together_or_one_by_one(plan, cell, axis, group, rows, inside):

@@ -189,7 +189,7 @@ def review_pod(request: Request, facts: Facts, pod: Pod) -> ReviewedPod:
         request=request,
         pod=pod,
         devices=found,
-        actor=actor_of(request, pod, snapshot.catalog, snapshot.queues, bool(found.asked), workloads),
+        actor=actor_of(request, pod, snapshot.catalog, snapshot.queues, asked=bool(found.asked), workloads=workloads),
         author=author.read_author_settings(pod, snapshot.catalog),
         terms=terms,
         space=read_cells(snapshot, terms, _placed(found, snapshot)),

@@ -161,13 +161,13 @@ def meet(first: Actor, second: Actor) -> Actor:
     )
 
 
-def actor_of(request: Request, pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool, workloads: Sequence[Workload]) -> Actor:
+def actor_of(request: Request, pod: Pod, catalog: Catalog, queues: tuple[str, ...], *, asked: bool, workloads: Sequence[Workload]) -> Actor:
     """Return the actor for this pod. ``asked``: whether it asks for an accelerator by resource name;
     ``workloads``: those that it belongs to."""
     asker = caller(request.user, request.groups)
     if MIRROR in pod.annotations and asker == "node":
         return MIRRORED
-    rows = [row for row, applies in _rows(asker, pod, catalog, queues, asked, workloads) if applies]
+    rows = [row for row, applies in _rows(asker, pod, catalog, queues, asked=asked, workloads=workloads) if applies]
     if not rows:
         return PLAIN
     actor = rows[0]
@@ -177,7 +177,7 @@ def actor_of(request: Request, pod: Pod, catalog: Catalog, queues: tuple[str, ..
 
 
 def _rows(
-    asker: Caller, pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool, workloads: Sequence[Workload]
+    asker: Caller, pod: Pod, catalog: Catalog, queues: tuple[str, ...], *, asked: bool, workloads: Sequence[Workload]
 ) -> list[tuple[Actor, bool]]:
     fraction, system, pinned = annotated_fraction(pod), flavored(pod), pod.pinned_node is not None
     return [

@@ -101,7 +101,7 @@ def _selected(pod: Wants, node: Node) -> Iterator[Blocker]:
     """nodeaffinity/node_affinity.go: the nodeSelector, and any of the required terms."""
     for expression in pod.selector:
         if not holds(expression, node.labels):
-            yield _label(expression, node.labels.get(expression.key), not node.settled)
+            yield _label(expression, node.labels.get(expression.key), passing=not node.settled)
     if pod.terms is None:
         return
     failing = [list(_unmet(term, node)) for term in pod.terms]
@@ -112,13 +112,13 @@ def _selected(pod: Wants, node: Node) -> Iterator[Blocker]:
 def _unmet(term: AffinityTerm, node: Node) -> Iterator[Blocker]:
     for expression in term.labels:
         if not holds(expression, node.labels):
-            yield _label(expression, node.labels.get(expression.key), not node.settled)
+            yield _label(expression, node.labels.get(expression.key), passing=not node.settled)
     for expression in term.names:
         if not names(expression, node.name):
             yield Blocker("name", expression.key, expression.operator, expression.values, found=node.name, path=expression.path)
 
 
-def _label(expression: LabelRequirement, found: str | None, passing: bool) -> Blocker:
+def _label(expression: LabelRequirement, found: str | None, *, passing: bool) -> Blocker:
     return Blocker("label", expression.key, expression.operator, expression.values, found, path=expression.path, passing=passing)
 
 

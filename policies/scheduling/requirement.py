@@ -35,7 +35,7 @@ class Requirement:
         if least is not None and most is not None and least > most:
             return Requirement()
         if self.complement and other.complement:
-            return Requirement(self.values | other.values, True, least, most)
+            return Requirement(self.values | other.values, complement=True, least=least, most=most)
         if self.complement:
             values = other.values - self.values
         elif other.complement:
@@ -66,7 +66,7 @@ def requirement(operator: str, values: Sequence[str]) -> Requirement | None:
         case "In":
             return Requirement(frozenset(values))
         case "NotIn":
-            return Requirement(frozenset(values), True)
+            return Requirement(frozenset(values), complement=True)
         case "Exists":
             return Requirement(complement=True)
         case "DoesNotExist":

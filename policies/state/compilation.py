@@ -100,7 +100,7 @@ class Compilation:
             self._replace(key, now)
         self._families = +self._families
         templates = any(kind == "GPUNodeTemplate" for kind, _, _ in changed)
-        tables = self._new_base(platforms, mig_strategy, templates, unmaintained)
+        tables = self._new_base(platforms, mig_strategy, templates=templates, unmaintained=unmaintained)
         if tables:
             self._compile_all()
         else:
@@ -156,7 +156,7 @@ class Compilation:
         assert self._base is not None, "the first change makes it"
         return self._base.compiler
 
-    def _new_base(self, platforms: tuple[str, ...], mig_strategy: str, templates: bool, unmaintained: frozenset[str]) -> bool:
+    def _new_base(self, platforms: tuple[str, ...], mig_strategy: str, *, templates: bool, unmaintained: frozenset[str]) -> bool:
         """Update the base against which everything is compiled; return whether it has changed."""
         old = self._base
         families = _unknown_families(self._families, self._known_families)

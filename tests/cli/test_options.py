@@ -58,7 +58,7 @@ def test_of_a_cluster_nodes_tell_what_is_not_given() -> None:
 
 
 @pytest.mark.parametrize(("pods_of_all", "more"), [(False, ()), (True, ("namespace", "prices"))])
-def test_a_cluster_is_named_in_one_way(pods_of_all: bool, more: tuple[str, ...]) -> None:
+def test_a_cluster_is_named_in_one_way(*, pods_of_all: bool, more: tuple[str, ...]) -> None:
     """Commands that look at all pods also take one namespace, and prices."""
     parser = argparse.ArgumentParser()
     add_cluster_options(parser, pods_of_all=pods_of_all)

@@ -272,7 +272,7 @@ def test_a_ca_that_expired(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     ],
     ids=["self-signed leaf", "self-signed, says nothing", "intermediate CA", "leaf", "issued, says nothing"],
 )
-def test_what_can_be_trusted(tmp_path: Path, issuer: str, constraints: x509.BasicConstraints | None, taken: bool) -> None:
+def test_what_can_be_trusted(tmp_path: Path, issuer: str, constraints: x509.BasicConstraints | None, *, taken: bool) -> None:
     """What Go accepts as a root that stays one: a CA, or whatever is its own issuer."""
     key = ec.generate_private_key(ec.SECP256R1())
     names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in ("berth", issuer)]

@@ -149,7 +149,7 @@ def test_a_connection_that_carries_nothing_is_noticed(plane: Cluster, tmp_path: 
                 await change(plane)
                 followed = [one for one in reflectors if not one.absent]
                 await until(lambda: not any(one.healthy for one in followed), "silence to be noticed")  # noqa: B023
-                proxy.blackhole(False)
+                proxy.blackhole(on=False)
                 await equal(kept, plane, "the change")
                 await until(lambda: all(one.healthy for one in reflectors), "health")
 

@@ -10,7 +10,7 @@ from documents.json_reader import DuplicateKey, NotJson, begins, is_deeper, pars
 @pytest.mark.parametrize(
     ("text", "wanted"), [('{"a": 1}', True), (" [1]", False), ("[]", True), ('[{"a": 1}]', True), ("{{ x }}", False), ("{a: b}", False)]
 )
-def test_what_begins_as_json(text: str, wanted: bool) -> None:
+def test_what_begins_as_json(text: str, *, wanted: bool) -> None:
     """A flow map of YAML and a template's placeholder do not."""
     assert begins(text) is wanted
 

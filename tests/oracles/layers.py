@@ -42,14 +42,14 @@ def values_in(sentence: str) -> list[str]:
     return sorted({*quoted, *(word for word in words if PLAIN.search(word))})
 
 
-def data_of(value: Any, exact: bool = False) -> Any:
+def data_of(value: Any, *, exact: bool = False) -> Any:
     """Return a JSON value without its wording."""
     match value:
         case dict():
             exact = exact or ("apiVersion" in value and "kind" in value and "response" not in value)
-            return {key: data_of(below, exact or key in EXACT) for key, below in value.items()}
+            return {key: data_of(below, exact=exact or key in EXACT) for key, below in value.items()}
         case list():
-            return [data_of(below, exact) for below in value]
+            return [data_of(below, exact=exact) for below in value]
         case str() if not exact:
             if value[:1] in ("[", "{"):
                 try:

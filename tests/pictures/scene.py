@@ -68,7 +68,7 @@ def _asked(pod: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def scene(folder: Path) -> Iterator[Scene]:
     """Raises ClusterFailed, NoProgram and BuildFailed."""
-    with whole(folder, True) as (cluster, lines):
+    with whole(folder, played=True) as (cluster, lines):
         for name in IN_AUDIT:
             value = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": name}}
             cluster.api.patch(value, {"spec": {"mode": "Audit"}})

@@ -25,7 +25,7 @@ LABELS = {"team": "research", "tier": ""}
         ("tier", "DoesNotExist", (), False),
     ],
 )
-def test_expression(key: str, operator: str, values: tuple[str, ...], holds: bool) -> None:
+def test_expression(key: str, operator: str, values: tuple[str, ...], *, holds: bool) -> None:
     """Each operator holds as in apimachinery: a missing key satisfies NotIn and DoesNotExist."""
     expression = LabelExpression(key=key, operator=operator, values=values)  # type: ignore[arg-type]
     assert LabelSelector(match_expressions=(expression,)).matches(LABELS) is holds

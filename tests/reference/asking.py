@@ -110,7 +110,7 @@ def accelerators(pod: Raw, catalog: Catalog, cluster: ClusterFacts) -> dict[str,
 def devices(pod: Raw, name: str, *, by_both: bool = False) -> Span:
     """Devices of one name at once: an init container runs beside the sidecars before it, the others beside all sidecars.
     ``by_both``: where request and limit may differ, it is one of the two."""
-    spans = [(container, amount(container, name, by_both)) for container in pods.containers(pod)]
+    spans = [(container, amount(container, name, by_both=by_both)) for container in pods.containers(pod)]
     moments = [together(span for c, span in spans if c.sidecar or not c.init)]
     for at, (container, span) in enumerate(spans):
         if container.init:
@@ -118,7 +118,7 @@ def devices(pod: Raw, name: str, *, by_both: bool = False) -> Span:
     return larger(moments)
 
 
-def amount(container: Container, name: str, by_both: bool) -> Span:
+def amount(container: Container, name: str, *, by_both: bool) -> Span:
     amounts = [container.side(side)[name] for side in pods.SIDES if container.side(side).get(name) is not None]
     spans = [whole(value) for value in amounts]
     if not spans:

@@ -114,7 +114,7 @@ class Choosing(KnownNodes):
                     return True
         return False
 
-    def slices(self, judged: bool = True) -> list[tuple[str, str]]:
+    def slices(self, *, judged: bool = True) -> list[tuple[str, str]]:
         """(profile, resource) of the slices that fit the wish and leave something, best first."""
         wish = self.slice_wish()
         whole = [c for c in pods.containers(self.pod) if c.asks("nvidia.com/gpu")]
@@ -131,9 +131,9 @@ class Choosing(KnownNodes):
                 if profile.attribute is None and (profile.memory_gb == gb or enough):
                     found.setdefault((profile.name, node.resource), profile)
         order = sorted(found.items(), key=lambda f: (f[1].usable_mib or 0 if usable else 0, f[1].compute, f[1].name, f[0][1]))
-        return [key for key, _ in order if self.slice_left(key[0], key[1], judged)]
+        return [key for key, _ in order if self.slice_left(key[0], key[1], judged=judged)]
 
-    def slice_left(self, profile: str, resource: str, judged: bool) -> bool:
+    def slice_left(self, profile: str, resource: str, *, judged: bool) -> bool:
         names = {resource if n == "nvidia.com/gpu" else n: c for n, c in self.now.items()}
         inside = self.in_slice(profile, resource)
         return bool(self.left(more=inside, names=names) if judged else self.platforms_left(inside, names, self.terms))

@@ -31,12 +31,12 @@ class Denials(Case):
             for container in pods.containers(self.pod):
                 for name in container.names():
                     if name in self.asked and container.asks(name):
-                        out |= self.mismatch(container, name, fixes)
+                        out |= self.mismatch(container, name, fixes=fixes)
         if self.asking.anything and any("cpuAndMemory" in p.require.requests_equal_limits for p in self.policies):
             out |= set() if pods.guaranteed(self.pod) else {"BERTH-103"}
         return out
 
-    def mismatch(self, container: pods.Container, name: str, fixes: bool) -> set[str]:
+    def mismatch(self, container: pods.Container, name: str, *, fixes: bool) -> set[str]:
         limit, asked = container.side("limits").get(name), container.side("requests").get(name)
         values = [v for v in (limit, asked) if v is not None]
         read = [pods.number(v) for v in values]

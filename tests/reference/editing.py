@@ -197,11 +197,11 @@ class Editing(Choosing):
         repairs = self.row.repair and any(p.default.repair for p in self.certain)
         for field_name in ("initContainers", "containers"):
             for index, raw in enumerate(self.pod["spec"].get(field_name) or ()):
-                sides = self.sides(pods.Container(raw=raw, init=False, sidecar=False), repairs)
+                sides = self.sides(pods.Container(raw=raw, init=False, sidecar=False), repairs=repairs)
                 for side in pods.SIDES:
                     self.out.resources[field_name, index, side] = sides[side]
 
-    def sides(self, container: pods.Container, repairs: bool) -> dict[str, Raw]:
+    def sides(self, container: pods.Container, *, repairs: bool) -> dict[str, Raw]:
         out = {side: dict(container.side(side)) for side in pods.SIDES}
         renamed = self.slice_resource not in ("", "nvidia.com/gpu")
         for name in container.names():

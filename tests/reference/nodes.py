@@ -134,7 +134,7 @@ def _hosts(catalog: Catalog, platform: Platform, families: Sequence[str]) -> Ite
 def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str) -> Iterator[Node]:
     if host.unlisted:
         for capacity, labels, further in _capacities(platform):
-            yield _unlisted(catalog, platform, host, capacity, labels, further)
+            yield _unlisted(catalog, platform, host, capacity, labels, further=further)
         return
     for variant in catalog.schemes[platform.sharing].variants:
         if variant.vendor != host.vendor or variant.strategy not in (None, mig_strategy):
@@ -173,7 +173,7 @@ def _capacities(platform: Platform) -> Iterator[tuple[str, Mapping[str, str], bo
             yield capacity, labels, True
 
 
-def _unlisted(catalog: Catalog, platform: Platform, host: _Host, capacity: str, labels: Mapping[str, str], further: bool) -> Node:
+def _unlisted(catalog: Catalog, platform: Platform, host: _Host, capacity: str, labels: Mapping[str, str], *, further: bool) -> Node:
     """A whole device under whatever name its plugin gives it."""
     return Node(
         platform=platform.name,

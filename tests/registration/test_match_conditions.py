@@ -87,7 +87,7 @@ PLAIN: dict[str, Raw] = {
 
 @pytest.mark.parametrize("typed", [True, False], ids=["typed", "untyped"])
 @pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
-def test_plain_pods_are_nobody_s_business(typed: bool, operation: str) -> None:
+def test_plain_pods_are_nobody_s_business(*, typed: bool, operation: str) -> None:
     """However little is in them: no call, and no condition that errors, which at Fail would deny a plain pod."""
     pods = [{"apiVersion": "v1", "kind": "Pod", **parts} for parts in PLAIN.values()]
     old = None if operation == "CREATE" else {"apiVersion": "v1", "kind": "Pod", "spec": {"tolerations": [{"operator": "Exists"}]}}
@@ -168,7 +168,7 @@ def of_claim(made: Raw, **more: Any) -> AdmissionRequest:
 
 
 @pytest.mark.parametrize("typed", [True, False], ids=["typed", "untyped"])
-def test_claims_for_what_may_be_an_accelerator(typed: bool) -> None:
+def test_claims_for_what_may_be_an_accelerator(*, typed: bool) -> None:
     """Made anew, in every version; not those for classes that are named like drivers of other devices."""
     _, answers = judge([of_claim(made, typed=typed) for made, _ in OF_CLAIMS])
     assert [(one.called, dict(one.errors)) for one in answers] == [(MADE if called else NOTHING, {}) for _, called in OF_CLAIMS]

@@ -139,7 +139,7 @@ class Seen(asyncio.Protocol):
 async def accepted(context: ssl.SSLContext) -> tuple[asyncio.Task[Any], Seen, socket.socket]:
     """A connection whose handshake is uvloop's now, and its other end."""
     ours, theirs = socket.socketpair()
-    ours.setblocking(False)
+    ours.setblocking(False)  # noqa: FBT003 - it takes no keyword
     seen = Seen()
     task = asyncio.create_task(asyncio.get_running_loop().connect_accepted_socket(lambda: seen, ours, ssl=context))
     await asyncio.sleep(0.05)

@@ -244,7 +244,7 @@ def test_the_kernel_holds_little_for_a_caller_that_never_reads() -> None:
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
                 raw.connect(("127.0.0.1", number))
-                raw.setblocking(False)
+                raw.setblocking(False)  # noqa: FBT003 - it takes no keyword
                 quiet = 0
                 while quiet < 20:
                     try:

@@ -41,6 +41,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (header, rule, *rows)]
 
 
-def shown(claim: str, figure: str, held: bool) -> str:
+def shown(claim: str, figure: str, *, held: bool) -> str:
     """A bar that the issue sets, with what was measured."""
     return f"- {'held' if held else '**NOT held**'}: {claim}: {figure}"

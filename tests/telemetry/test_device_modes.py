@@ -19,7 +19,7 @@ from telemetry.device_modes import DeviceModes, sentences, tell
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
 
-UNDISCOVERED = ClusterFacts(stacks={("GPUCluster", "c"): Stack(100, False)}, offerings={"n": Offering(gpus=True)})
+UNDISCOVERED = ClusterFacts(stacks={("GPUCluster", "c"): Stack(100, discovers=False)}, offerings={"n": Offering(gpus=True)})
 
 
 def snapshot(facts: ClusterFacts | None = None, *twice: AdvertisedTwice) -> Snapshot:

@@ -56,7 +56,7 @@ def main(folder: Path = FOLDER, *, played: bool = False) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):  # SIGINT too: a shell starts its background jobs deaf to it
         signal.signal(number, _interrupt)
     try:
-        with _only_one(folder), whole(folder, played) as (cluster, lines):
+        with _only_one(folder), whole(folder, played=played) as (cluster, lines):
             _follow(cluster, lines)
         print("\nstopped; nothing is left running")
     except KeyboardInterrupt:  # before it was up
@@ -91,7 +91,7 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def whole(folder: Path, played: bool) -> Iterator[tuple[Cluster, Lines]]:
+def whole(folder: Path, *, played: bool) -> Iterator[tuple[Cluster, Lines]]:
     """All of it, said part by part."""
     begun = time.monotonic()
     options = Options(job_seconds=JOB_SECONDS)

@@ -187,7 +187,7 @@ def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) 
     if denied and isinstance(error, TooLong) and not head.of_claim and not unread_reviews.names_accelerator(body, snapshot):
         return "unmatched", orjson.dumps(review.sent({"uid": head.uid, "allowed": True}, []))
     log.write("unreadable", "warning", phase=phase, uid=cut(head.uid), reason=cut(error.sentence), denied=denied)
-    return _word(phase, denied), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, denied=denied))
+    return _word(phase, denied=denied), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, denied=denied))
 
 
 def handle_too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | None, snapshot: Snapshot) -> tuple[str, bytes]:
@@ -198,19 +198,19 @@ def handle_too_large(phase: str, head: unread_reviews.Head, size: int, limit: in
     """
     denied = phase != "advise" and head.enforced(snapshot)
     log.write("too_large", "warning", phase=phase, uid=cut(head.uid), bytes=size, denied=denied)
-    return _word(phase, denied), orjson.dumps(unread_reviews.answer_too_large(head.uid, size=size, limit=limit, denied=denied))
+    return _word(phase, denied=denied), orjson.dumps(unread_reviews.answer_too_large(head.uid, size=size, limit=limit, denied=denied))
 
 
 def not_now(phase: str, head: unread_reviews.Head, why: str, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review that can't be judged now. ``why``: the name of a phrase of BERTH-008."""
     denied = phase != "advise" and head.enforced(snapshot)
-    return _word(phase, denied), orjson.dumps(unread_reviews.not_now(head.uid, why, denied=denied))
+    return _word(phase, denied=denied), orjson.dumps(unread_reviews.not_now(head.uid, why, denied=denied))
 
 
 def handle_over_share(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review of a namespace over its share of the loop, which waited before."""
     denied = phase != "advise" and head.enforced(snapshot)
-    return _word(phase, denied), orjson.dumps(unread_reviews.answer_over_share(head.uid, denied=denied))
+    return _word(phase, denied=denied), orjson.dumps(unread_reviews.answer_over_share(head.uid, denied=denied))
 
 
 def failed(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> bytes:
@@ -219,7 +219,7 @@ def failed(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> bytes:
     return orjson.dumps(unread_reviews.failed(head.uid, denied=phase != "advise" and head.enforced(snapshot)))
 
 
-def _word(phase: str, denied: bool) -> str:
+def _word(phase: str, *, denied: bool) -> str:
     return "denied" if denied else "advised" if phase == "advise" else "unmatched"
 
 

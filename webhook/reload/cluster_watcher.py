@@ -174,7 +174,7 @@ class ClusterWatcher:
         updater, changes = self._updater, {**taken, **known_queues(self._reflectors, self.inbox)}
         all_nodes = knows_all_nodes(self._reflectors, self.inbox)
         if len(taken) > FEW:
-            return await beside(lambda: _applied(updater, changes, all_nodes))
+            return await beside(lambda: _applied(updater, changes, all_nodes=all_nodes))
         if any(kind in TOUCH_ALL for kind, _, _ in taken):
             return await beside(lambda: updater.apply(changes, all_nodes=all_nodes))
         return updater.apply(changes, all_nodes=all_nodes)
@@ -201,7 +201,7 @@ class ClusterWatcher:
         return watching(self._reflectors, self.inbox, self._batches.names)
 
 
-def _applied(updater: Updater, changes: Mapping[Key, Any], all_nodes: bool) -> Update:
+def _applied(updater: Updater, changes: Mapping[Key, Any], *, all_nodes: bool) -> Update:
     """Apply changes on a thread: see ``changed_files.pauseless_collection``."""
     with pauseless_collection():
         return updater.apply(changes, all_nodes=all_nodes)

@@ -95,7 +95,7 @@ def test_an_unknown_kind_is_told_from_one_that_makes_no_pods(catalog: Catalog) -
         ("Node", "example.com/v1", False),
     ],
 )
-def test_what_tells_of_the_cluster_is_a_fact(catalog: Catalog, kind: str, api_version: str, fact: bool) -> None:
+def test_what_tells_of_the_cluster_is_a_fact(catalog: Catalog, kind: str, api_version: str, *, fact: bool) -> None:
     """In the versions in which it says what is read; claims are judged too, in the namespace that is theirs."""
     value = _object(kind, api_version, spec={})
     assert _read(catalog, value).fact is fact

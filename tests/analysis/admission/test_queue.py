@@ -35,7 +35,9 @@ def _object(api_version: str, kind: str, spec: dict[str, Any], **labels: str) ->
 
 @pytest.mark.parametrize(("api_version", "kind", "spec"), GATED)
 @pytest.mark.parametrize(("queue", "denied"), [("a", False), ("b", True), ("", True)])
-def test_what_kueue_gates_is_in_the_queue_of_its_label(api_version: str, kind: str, spec: dict[str, Any], queue: str, denied: bool) -> None:
+def test_what_kueue_gates_is_in_the_queue_of_its_label(
+    api_version: str, kind: str, spec: dict[str, Any], queue: str, *, denied: bool
+) -> None:
     """Its pods are held by Kueue's gate, so the right label is enough, and no other."""
     labels = {QUEUE: queue} if queue else {}
     assert _judged(_object(api_version, kind, spec, **labels), {"require": {"queue": {"kueue": ["a"]}}}).denied is denied
@@ -50,14 +52,14 @@ def test_a_default_queue_is_enough_for_what_is_required(api_version: str, kind: 
 
 
 @pytest.mark.parametrize(("queues", "denied"), [(("kueue",), False), ((), True)])
-def test_a_pod_is_in_its_queue_where_kueue_manages_pods(queues: tuple[str, ...], denied: bool) -> None:
+def test_a_pod_is_in_its_queue_where_kueue_manages_pods(queues: tuple[str, ...], *, denied: bool) -> None:
     """Elsewhere nothing holds it back."""
     pod = _object("v1", "Pod", POD["spec"], **{QUEUE: "a"})
     assert _judged(pod, {"require": {"queue": {"kueue": ["a"]}}}, queues).denied is denied
 
 
 @pytest.mark.parametrize(("queue", "denied"), [({"queue": "gpu"}, False), ({"queue": "b"}, True), ({}, True)])
-def test_a_volcano_job_is_in_the_queue_that_it_names(queue: dict[str, str], denied: bool) -> None:
+def test_a_volcano_job_is_in_the_queue_that_it_names(queue: dict[str, str], *, denied: bool) -> None:
     """Its controller writes that on its pods."""
     job = _object("batch.volcano.sh/v1alpha1", "Job", {**queue, "tasks": [{"template": POD}]})
     assert _judged(job, {"require": {"queue": {"volcano": ["gpu"]}}}).denied is denied

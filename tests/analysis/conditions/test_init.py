@@ -97,7 +97,7 @@ def test_a_template_says_what_it_is_and_who_uses_it() -> None:
     ],
     ids=["errors of its own", "no template", "a template with errors", "too many"],
 )
-def test_what_is_not_accepted_is_not_ready(objects: tuple[dict[str, Any], ...], reason: str, stalled: bool) -> None:
+def test_what_is_not_accepted_is_not_ready(objects: tuple[dict[str, Any], ...], reason: str, *, stalled: bool) -> None:
     """For the same reason; Stalled only where no other object can mend it."""
     finding = found(*objects)["p"]
     told = accepted(finding)[1:]

@@ -44,7 +44,7 @@ def world(*objects: Raw, policy: Raw | None = None, followed: bool = True, queue
     made = [{"kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": {"mode": "Enforce", **policy}}] if policy else []
     facts = ClusterFacts.from_objects(objects)
     if followed:
-        facts = facts.changed(FactEntry("followed", kind, True) for kind in admission_queues.KINDS)
+        facts = facts.changed(FactEntry("followed", kind, value=True) for kind in admission_queues.KINDS)
     return snapshots.build(golden.policies_of(made, CATALOG), CATALOG, platforms=("gfd",), cluster=facts, queues=queues)
 
 
@@ -187,7 +187,7 @@ def test_queues_that_admit_nothing(queue: str, objects: tuple[Raw, ...], words: 
     ],
     ids=str,
 )
-def test_namespaces_that_a_queue_takes(selector: Raw | None, warned: bool) -> None:
+def test_namespaces_that_a_queue_takes(selector: Raw | None, *, warned: bool) -> None:
     """Null takes none, as for Kueue; a namespace whose labels are not known may be taken."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml", "labels": {"team": "research"}}}
     objects = (local_queue(), cluster_queue("hopper", namespaceSelector=selector), flavor("hopper"))
@@ -246,8 +246,8 @@ def test_facts_come_and_go() -> None:
     facts = ClusterFacts()
     for kinds, known in ((("LocalQueue",), {"LocalQueue": True}), ((), {})):
         changes = admission_queues.followed(kinds)
-        put = [FactEntry("followed", name, True) for (_, _, name), value in changes.items() if value is not None]
-        gone = [FactEntry("followed", name, True) for (_, _, name), value in changes.items() if value is None]
+        put = [FactEntry("followed", name, value=True) for (_, _, name), value in changes.items() if value is not None]
+        gone = [FactEntry("followed", name, value=True) for (_, _, name), value in changes.items() if value is None]
         facts = facts.changed(put, gone)
         assert facts.followed == known
     assert replace(facts) == ClusterFacts()

@@ -91,7 +91,7 @@ def test_a_slice_that_the_author_asked_for_is_a_warning() -> None:
     ],
     ids=str,
 )
-def test_an_annotation_makes_it_the_authors(code: str, pod: dict[str, Any], heard: bool) -> None:
+def test_an_annotation_makes_it_the_authors(code: str, pod: dict[str, Any], *, heard: bool) -> None:
     """Where it asks for the same as a default; spared denials are always told."""
     assert list(warned([remark(code)], [], pod)) == ([remark(code)] if heard else [])
 

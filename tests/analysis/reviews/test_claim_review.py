@@ -55,12 +55,14 @@ def validated(document: Raw, facts: Snapshot = FEW, metrics: Metrics | None = No
 
 @pytest.mark.parametrize("template", [False, True], ids=["claim", "template"])
 @pytest.mark.parametrize("api", ["v1", "v1beta2", "v1beta1"])
-def test_every_version_is_read(api: str, template: bool) -> None:
+def test_every_version_is_read(api: str, *, template: bool) -> None:
     """v1 and v1beta2 have ``exactly``; v1beta1 has its fields in the request."""
     one = exactly(count=8, tolerations=[ACCESS], adminAccess=True)
     request = one if api != "v1beta1" else {"name": "gpu", **one["exactly"]}
     asked = claim_review.from_document(review_of(claim(request, api=api, template=template)))
-    assert asked.request("mutate").claim == ((RequestChoice("gpu.nvidia.com", 8, 8, True, json.dumps([ACCESS], separators=(",", ":"))),),)
+    assert asked.request("mutate").claim == (
+        (RequestChoice("gpu.nvidia.com", 8, 8, admin=True, tolerations=json.dumps([ACCESS], separators=(",", ":"))),),
+    )
 
 
 def test_a_claim_without_a_name_yet_is_read() -> None:

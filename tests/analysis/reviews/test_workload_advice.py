@@ -494,7 +494,7 @@ def test_keys_of_the_workload_itself() -> None:
 
 @pytest.mark.parametrize(("queue", "told"), [("a", False), ("b", True), (None, True)])
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
-def test_what_kueue_gates_is_told_of_its_queue_alone(kind: str, queue: str | None, told: bool) -> None:
+def test_what_kueue_gates_is_told_of_its_queue_alone(kind: str, queue: str | None, *, told: bool) -> None:
     """Kueue's gate holds its pods, so one with the right label is told nothing."""
     labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
     world_ = world({"require": {"queue": {"kueue": ["a"]}}}, queues=("kueue",))

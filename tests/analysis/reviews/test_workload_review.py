@@ -202,7 +202,7 @@ def test_a_word_that_keeps_kai_from_grouping_counts_on_the_owner_too() -> None:
 
 
 @pytest.mark.parametrize(("parent", "is_denied"), [(None, False), ("statefulset", False), ("leaderworkerset", True)])
-def test_a_parent_by_which_kueue_leaves_pods_alone(parent: str | None, is_denied: bool) -> None:
+def test_a_parent_by_which_kueue_leaves_pods_alone(parent: str | None, *, is_denied: bool) -> None:
     """Kueue passes over a StatefulSet whose template says that another kind suspends it, whatever its label."""
     value = job({LABEL: "team-a"})
     value["spec"]["template"]["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-suspending-parent": parent} if parent else {}
@@ -266,7 +266,7 @@ def queues(*specs: Raw) -> Snapshot:
         {"apiVersion": kueue, "kind": "ClusterQueue", "metadata": {"name": "gpus"}, "spec": {"resourceGroups": [group]}},
         {"apiVersion": kueue, "kind": "ResourceFlavor", "metadata": {"name": "gpus"}, "spec": {"nodeLabels": {"pool": "gpus"}}},
     ]
-    facts = ClusterFacts.from_objects(objects).changed([FactEntry("followed", "LocalQueue", True)])
+    facts = ClusterFacts.from_objects(objects).changed([FactEntry("followed", "LocalQueue", value=True)])
     return world(*specs).with_facts(facts)
 
 

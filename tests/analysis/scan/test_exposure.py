@@ -34,7 +34,7 @@ def found(node: str, *, kind: str = "Job", age: float | None = HOUR, grace: int 
 
 
 @pytest.mark.parametrize(("node", "spot"), [("spot", True), ("paid", False), ("bare", False), ("gone", False), ("", False)])
-def test_spot_is_what_the_node_says(node: str, spot: bool) -> None:
+def test_spot_is_what_the_node_says(node: str, *, spot: bool) -> None:
     """Of a pod without a node, or on one that may not be read, nothing is claimed."""
     assert found(node).spot is spot
 
@@ -54,6 +54,6 @@ def test_spot_is_what_the_node_says(node: str, spot: bool) -> None:
         ({"age": 3 * HOUR, "kind": ""}, False),
     ],
 )
-def test_a_long_run_needs_a_mark_and_time(given: dict[str, Any], unprotected: bool) -> None:
+def test_a_long_run_needs_a_mark_and_time(given: dict[str, Any], *, unprotected: bool) -> None:
     """It is long by what it says, else by its age; only what runs to an end is one."""
     assert found("paid", **given).unprotected is unprotected

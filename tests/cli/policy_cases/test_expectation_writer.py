@@ -26,7 +26,7 @@ TEXT = st.tuples(BEFORE, EMPTY, AFTER)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(TEXT, min_size=1, max_size=3), end=st.sampled_from(["\n", "\r\n"]), number=st.integers(0, 2), mark=st.booleans())
-def test_only_the_expectation_changes(tmp_path: Path, parts: list[Any], end: str, number: int, mark: bool) -> None:
+def test_only_the_expectation_changes(tmp_path: Path, parts: list[Any], end: str, number: int, *, mark: bool) -> None:
     """Of any document of a file, wherever the key stands: it reads back as what came, and every other key and comment is as it was."""
     number %= len(parts)
     whole = "\n---\n".join("\n".join((*unique(before), expect, *unique(after))) for before, expect, after in parts) + "\n"

@@ -34,9 +34,9 @@ TRAIN = "docs/examples/train.yaml"
         ("never", {"FORCE_COLOR": "1"}, True, False),
     ],
 )
-def test_who_decides_on_colour(choice: Choice, environ: dict[str, str], terminal: bool, wanted: bool) -> None:
+def test_who_decides_on_colour(choice: Choice, environ: dict[str, str], *, terminal: bool, wanted: bool) -> None:
     """The option, then NO_COLOR whatever it says, then what forces, then the terminal."""
-    assert wants_colour(choice, environ, terminal) is wanted
+    assert wants_colour(choice, environ, terminal=terminal) is wanted
 
 
 def test_nothing_is_painted_without_colour_or_text() -> None:

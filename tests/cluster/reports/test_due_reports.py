@@ -109,7 +109,7 @@ class World:
 
 
 @pytest.mark.parametrize("collector_first", [True, False], ids=["the garbage collector deletes", "the writer deletes"])
-def test_nothing_is_remembered_of_reports_that_are_gone(collector_first: bool) -> None:
+def test_nothing_is_remembered_of_reports_that_are_gone(*, collector_first: bool) -> None:
     """Whoever was first to delete the report of a workload that ended: a cluster has a thousand jobs a day."""
 
     async def run() -> None:
@@ -130,7 +130,7 @@ def test_nothing_is_remembered_of_reports_that_are_gone(collector_first: bool) -
 
 
 @pytest.mark.parametrize("absent", [True, False], ids=["no kind of report", "another replica has the Lease"])
-def test_nothing_is_remembered_while_nothing_is_written(absent: bool) -> None:
+def test_nothing_is_remembered_while_nothing_is_written(*, absent: bool) -> None:
     """Neither on a replica that waits for the Lease, which then writes what is there, nor on a cluster without a kind of report of
     workloads that are gone."""
 

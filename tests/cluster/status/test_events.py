@@ -109,7 +109,7 @@ def test_no_more_events_wait_than_can_be_sent_soon() -> None:
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_the_longest_event_is_taken_and_only_who_holds_sends(plane: Cluster, held: bool) -> None:
+def test_the_longest_event_is_taken_and_only_who_holds_sends(plane: Cluster, *, held: bool) -> None:
     """By a real API server: its limits on names, notes and namespaces hold."""
 
     async def run() -> Events:

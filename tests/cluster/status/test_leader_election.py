@@ -157,7 +157,7 @@ def test_a_holder_that_can_not_renew_stops_before_another_begins(plane: Cluster,
                 for _ in range(count(1, 10)):
                     proxy.blackhole()
                     await world.holding("b")
-                    proxy.blackhole(False)
+                    proxy.blackhole(on=False)
                     world.replicas["b"].send_signal(signal.SIGTERM)
                     await world.replicas["b"].wait()
                     await world.holding("a")
@@ -306,7 +306,7 @@ def test_a_server_that_is_away_does_not_end_it(plane: Cluster, tmp_path: Path) -
                 proxy.cut()
                 await until(lambda: not lease.held, "it to give up")
                 assert events[1:] == ["lease_failed"] or events[1:] == ["lease_failed", "lease_lost"]
-                proxy.deny(False)
+                proxy.deny(on=False)
                 await until(lambda: lease.held, "the Lease")
             await closed(client)
 

@@ -35,7 +35,7 @@ def with_resources(resources: Raw, field: str = "containers") -> Raw:
         ({"metadata": {}, "spec": {"containers": [None, {"resources": []}, 7]}}, False),
     ],
 )
-def test_pods_that_may_hold_devices_are_told_from_all_others(value: Raw, may: bool) -> None:
+def test_pods_that_may_hold_devices_are_told_from_all_others(value: Raw, *, may: bool) -> None:
     """By their fields alone, whatever the catalog knows."""
     assert may_hold_devices(value) == may
 
@@ -58,7 +58,7 @@ def test_of_all_others_only_the_name_is_held() -> None:
         ({"spark-role": "executor"}, False),
     ],
 )
-def test_a_pod_that_owns_others_tells_its_owner(labels: Raw, leads: bool) -> None:
+def test_a_pod_that_owns_others_tells_its_owner(labels: Raw, *, leads: bool) -> None:
     """Whether it has devices or not: through it the others belong to a workload."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "s", "controller": True}
     value = pod({})

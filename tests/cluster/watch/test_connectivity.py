@@ -94,7 +94,7 @@ def test_all_go_on_at_once_when_the_server_is_back(tmp_path: Path) -> None:
                 await until(lambda: gate.error != "", "an error")
                 assert not any(one.done() for one in waiting)
                 waiting[0].cancel()
-                proxy.deny(False)
+                proxy.deny(on=False)
                 await until(lambda: all(one.done() for one in waiting), "all of them")
                 assert (api.counts["version"], gate.error) == (1, "")
                 await client.close()

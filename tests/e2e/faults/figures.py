@@ -51,7 +51,7 @@ class Figures:
         yield ""
         stored, asked = load.created["stored"], load.asked["200"]
         claim = f"{len(load.wrong)} of {stored} stored and {asked} decided by reviews"
-        yield results_page.shown("unpoliced or wrongly policed pods 0", claim, not load.wrong)
+        yield results_page.shown("unpoliced or wrongly policed pods 0", claim, held=not load.wrong)
         yield from self._connections()
         yield f"- one process throughout, of {self.resident[0]:.0f} MB before and {self.resident[-1]:.0f} MB after"
 
@@ -62,7 +62,7 @@ class Figures:
     def _connections(self) -> Iterator[str]:
         down, tried = sum(one.down for one in self.faults), sum(one.tried for one in self.faults)
         if down >= 1:
-            yield results_page.shown("reconnects under one per second while it lasts", f"{tried} in {down:.0f} s", tried < down)
+            yield results_page.shown("reconnects under one per second while it lasts", f"{tried} in {down:.0f} s", held=tried < down)
         yield f"- connections made to come back: {statistics.median(one.again for one in self.faults):.0f} (median)"
 
 

@@ -126,7 +126,7 @@ def test_connections_that_carry_nothing(world: World, load: Load, figures: Figur
     def back() -> None:
         if noticed:
             world.says("ClusterGPUPolicy", "the API server", "the last known objects are used")
-        world.proxy.blackhole(False)
+        world.proxy.blackhole(on=False)
 
     for seconds in lasting(HOLES):
         noticed = seconds >= LONGEST

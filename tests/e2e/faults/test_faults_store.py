@@ -110,7 +110,7 @@ def _alone(world: World) -> Iterator[None]:
     try:
         yield
     finally:
-        world.proxy.deny(False)
+        world.proxy.deny(on=False)
 
 
 def _filled_up_to(world: World, revision: int) -> int:

@@ -192,7 +192,7 @@ def test_a_grace_above_the_nodepools_is_cut(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize(("case", "asked", "short"), [("grace-by-hand", 1800, True), ("grace-cut", 600, False)])
-def test_a_drained_node_grants_no_more_than_the_nodepools_grace(scenario: Scenario, case: str, asked: int, short: bool) -> None:
+def test_a_drained_node_grants_no_more_than_the_nodepools_grace(scenario: Scenario, case: str, asked: int, *, short: bool) -> None:
     """Without Berth a pod that counts on 30 minutes gets ten; one that Berth cut gets the ten that it was told.
 
     Karpenter may evict a pod with all of its grace before it sees how long the node has still, and then deletes it again.

@@ -74,8 +74,8 @@ def test_a_replica_ends_whatever_its_api_server_does(plane: Cluster, monkeypatch
             fault(plane, proxy)
             time.sleep(random.uniform(0, MOMENT))
             ends(berth)
-            proxy.deny(False)
-            proxy.blackhole(False)
+            proxy.deny(on=False)
+            proxy.blackhole(on=False)
 
 
 def ends(berth: Berth) -> None:

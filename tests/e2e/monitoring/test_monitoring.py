@@ -73,7 +73,7 @@ class World:
         request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
         reply = self.cluster.api.try_create({**claim, "spec": {"devices": {"requests": [request]}}}, "research")
         assert reply.ok, f"an entry with failurePolicy Ignore: {reply.message}"
-        self.proxy.deny(False)
+        self.proxy.deny(on=False)
 
     def _pod(self, namespace: str, gpus: int, requests: dict[str, str] | None = None, **spec: object) -> bool:
         limits = {"nvidia.com/gpu": str(gpus)}

@@ -180,7 +180,7 @@ def berth(cluster: Cluster, tmp_path: Path) -> Iterator[Berth]:
 
 
 @pytest.mark.parametrize("template", [False, True], ids=["claim", "template"])
-def test_a_claim_is_stored_with_its_selectors(cluster: Cluster, berth: Berth, new_namespace: NewNamespace, template: bool) -> None:
+def test_a_claim_is_stored_with_its_selectors(cluster: Cluster, berth: Berth, new_namespace: NewNamespace, *, template: bool) -> None:
     """And with the record of who wrote them; the same again is stored as it is."""
     namespace = new_namespace({SCOPE: berth.name})
     stored = cluster.api.create(claim(exactly(), template=template), namespace)

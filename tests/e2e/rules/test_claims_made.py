@@ -61,7 +61,7 @@ RIGHT: dict[str, Raw] = {
 
 
 @pytest.mark.parametrize("template", [False, True], ids=["claim", "template"])
-def test_claims_are_judged_when_they_are_made(cluster: Cluster, namespace: str, template: bool) -> None:
+def test_claims_are_judged_when_they_are_made(cluster: Cluster, namespace: str, *, template: bool) -> None:
     """Each wrong one is denied with its code, each right one stored."""
     for request, code in WRONG.values():
         reply = made(cluster, namespace, claim(request, template=template))
@@ -90,7 +90,7 @@ APPLY: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("template", [False, True], ids=["claim", "template"])
 @pytest.mark.parametrize("way", APPLY)
-def test_what_policies_changed_is_applied_again(cluster: Cluster, namespace: str, tmp_path: Path, template: bool, way: str) -> None:
+def test_what_policies_changed_is_applied_again(cluster: Cluster, namespace: str, tmp_path: Path, *, template: bool, way: str) -> None:
     """With kubectl or Helm, as its author wrote it: the selectors of policies stay, also where the policies are others by then."""
     manifest = claim(exactly(count=1), template=template, name="again")
     manifest["metadata"]["namespace"] = namespace

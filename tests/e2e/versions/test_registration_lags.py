@@ -67,7 +67,7 @@ def world(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Regi
     pair.end(first)
 
 
-def told(pair: Pair, replica: Berth, differs: bool) -> str:
+def told(pair: Pair, replica: Berth, *, differs: bool) -> str:
     """The line of /readyz about the registration, once the replica has looked: ready in any case, and the metric says the same."""
 
     def line() -> str | None:

@@ -93,7 +93,7 @@ def test_both_answer_alike(both: Both, file: Path) -> None:
 
 
 @pytest.mark.parametrize("newer_first", [False, True], ids=["older writes", "newer writes"])
-def test_a_pod_that_one_has_written_is_judged_by_the_other(both: Both, newer_first: bool) -> None:
+def test_a_pod_that_one_has_written_is_judged_by_the_other(both: Both, *, newer_first: bool) -> None:
     """Asked again after another webhook, the other one adds nothing to it, leaves the record of who wrote what, and admits it."""
     writer, judge = (both.newer, both.older) if newer_first else (both.older, both.newer)
     review = json.loads(GPU_POD.read_text())

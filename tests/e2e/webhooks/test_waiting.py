@@ -107,7 +107,7 @@ WAITS: dict[str, Callable[[Cluster, str], Reply]] = {
 @pytest.mark.parametrize("at_once", [True, False], ids=["at-once", "one-after-another"])
 @pytest.mark.parametrize("number", REPLICAS)
 @pytest.mark.parametrize("kind", WAITS)
-def test_what_waits_is_never_stored_unjudged(replicas: Replicas, kind: str, number: int, at_once: bool) -> None:
+def test_what_waits_is_never_stored_unjudged(replicas: Replicas, kind: str, number: int, *, at_once: bool) -> None:
     """However many call at once, and whichever replica the next try comes to."""
     replicas.lead_to(number)
     namespace = create_namespace(replicas.cluster, f"waits-{next(_number)}", LABELS)

@@ -167,6 +167,6 @@ def test_a_class_that_changes_afterwards_gives_nothing_else() -> None:
 
 def test_what_a_class_gives_out_is_judged_as_it_is_now() -> None:
     """The same claim is denied once its class selects slices."""
-    now = {**CLASSES, "gpu.nvidia.com": DeviceClass("gpu.nvidia.com", "", (("gpu.nvidia.com/type", "mig"),), True)}
+    now = {**CLASSES, "gpu.nvidia.com": DeviceClass("gpu.nvidia.com", "", (("gpu.nvidia.com/type", "mig"),), plain=True)}
     assert judged(claim(exactly())).violations == ()
     assert {violation.code for violation in judged(claim(exactly()), facts_of(REQUIRE, now)).violations} == {"BERTH-126"}

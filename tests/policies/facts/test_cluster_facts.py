@@ -80,7 +80,7 @@ def test_a_device_class_names_its_driver(selectors: object, driver: str) -> None
         ("device.driver == 'a'", (), True),
     ],
 )
-def test_what_else_a_device_class_selects(text: str, equal: tuple[tuple[str, str], ...], plain: bool) -> None:
+def test_what_else_a_device_class_selects(text: str, equal: tuple[tuple[str, str], ...], *, plain: bool) -> None:
     """The values of attributes, and whether these and a driver are all."""
     found = read(thing("DeviceClass", spec={"selectors": [{"cel": {"expression": text}}]})).device_classes["x"]
     assert (found.equal, found.plain) == (equal, plain)
@@ -90,7 +90,7 @@ def test_what_else_a_device_class_selects(text: str, equal: tuple[tuple[str, str
 def test_a_device_class_names_its_extended_resource() -> None:
     """By which pods ask for its devices in place of a claim."""
     assert read(thing("DeviceClass", spec={"extendedResourceName": "example.com/h100"})).device_classes == {
-        "x": DeviceClass("", "example.com/h100", (), True)
+        "x": DeviceClass("", "example.com/h100", (), plain=True)
     }
 
 

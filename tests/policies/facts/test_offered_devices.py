@@ -75,11 +75,11 @@ def test_a_slice_of_whatever_shape_is_read(spec: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "version", "spec", "found"),
     [
-        ("ClusterPolicy", "nvidia.com/v1", {}, Stack(1795593934, True)),
-        ("ClusterPolicy", "nvidia.com/v1", {"gfd": {"enabled": True}}, Stack(1795593934, True)),
-        ("ClusterPolicy", "nvidia.com/v1", {"gfd": {"enabled": False}}, Stack(1795593934, False)),
+        ("ClusterPolicy", "nvidia.com/v1", {}, Stack(1795593934, discovers=True)),
+        ("ClusterPolicy", "nvidia.com/v1", {"gfd": {"enabled": True}}, Stack(1795593934, discovers=True)),
+        ("ClusterPolicy", "nvidia.com/v1", {"gfd": {"enabled": False}}, Stack(1795593934, discovers=False)),
         ("ClusterPolicy", "kyverno.io/v1", {}, None),
-        ("GPUCluster", "nvidia.com/v1alpha1", {"gfd": {"enabled": True}}, Stack(1795593934, False)),
+        ("GPUCluster", "nvidia.com/v1alpha1", {"gfd": {"enabled": True}}, Stack(1795593934, discovers=False)),
         ("GPUCluster", "nvidia.com.example/v1", {}, None),
     ],
 )
@@ -93,4 +93,4 @@ def test_what_the_gpu_operator_is_told_to_run(kind: str, version: str, spec: Any
 )
 def test_a_time_that_cannot_be_read_is_none(time: Any) -> None:
     """The API server writes UTC in whole seconds."""
-    assert stack_of("GPUCluster", {"metadata": {"creationTimestamp": time}}) == Stack(None, False)
+    assert stack_of("GPUCluster", {"metadata": {"creationTimestamp": time}}) == Stack(None, discovers=False)

@@ -18,7 +18,7 @@ def node(name: str, *, gpus: int = 4, taints: tuple[Raw, ...] = (), **labels: st
     return {"kind": "Node", "metadata": metadata, "spec": {"taints": list(taints)}, "status": {"capacity": {"nvidia.com/gpu": str(gpus)}}}
 
 
-def places(updater: Updater, all_nodes: bool = True, **objects: Raw | None) -> KnownPlaces | None:
+def places(updater: Updater, *, all_nodes: bool = True, **objects: Raw | None) -> KnownPlaces | None:
     """After a change of these nodes."""
     changes = {("Node", "", name): value for name, value in objects.items()}
     return updater.apply(changes, all_nodes=all_nodes).snapshot.known_places

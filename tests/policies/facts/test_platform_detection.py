@@ -67,7 +67,7 @@ DISCOVERED = {PRODUCT: "NVIDIA-L40S", "nvidia.com/gpu.family": "ada-lovelace", "
     ],
     ids=str,
 )
-def test_a_node_says_whose_it_is_and_whether_it_has_gpus(labels: Mapping[str, str], platform: str, gpus: bool) -> None:
+def test_a_node_says_whose_it_is_and_whether_it_has_gpus(labels: Mapping[str, str], platform: str, *, gpus: bool) -> None:
     """By its platform's anchor; a GPU by a label that only such machines have, or by its instance type."""
     assert DETECTOR.of_node(labels) == DetectedPlatform(platform, gpus)
     assert platform_detection.home(CATALOG, labels) == platform
@@ -85,27 +85,27 @@ CATEGORY, FAMILY = "karpenter.k8s.aws/instance-category", "karpenter.azure.com/s
 @pytest.mark.parametrize(
     ("group", "requirements", "seen"),
     [
-        ("karpenter.k8s.aws", (), DetectedPlatform(KARPENTER, True)),
-        ("karpenter.k8s.aws", (("kubernetes.io/arch", "In", ("amd64",)),), DetectedPlatform(KARPENTER, True)),
-        ("karpenter.k8s.aws", ((CATEGORY, "In", ("g", "p")),), DetectedPlatform(KARPENTER, True)),
-        ("karpenter.k8s.aws", ((CATEGORY, "In", ("c", "m", "r")),), DetectedPlatform(KARPENTER, False)),
-        ("karpenter.k8s.aws", ((CATEGORY, "In", ("c", "g")),), DetectedPlatform(KARPENTER, True)),
-        ("karpenter.k8s.aws", ((CATEGORY, "NotIn", ("g", "gr", "p")),), DetectedPlatform(KARPENTER, False)),
-        ("karpenter.k8s.aws", ((CATEGORY, "NotIn", ("t",)),), DetectedPlatform(KARPENTER, True)),
-        ("karpenter.k8s.aws", ((CATEGORY, "Exists", ()),), DetectedPlatform(KARPENTER, True)),
-        ("karpenter.k8s.aws", (("karpenter.k8s.aws/instance-gpu-count", "DoesNotExist", ()),), DetectedPlatform(KARPENTER, False)),
-        ("karpenter.k8s.aws", (("karpenter.k8s.aws/instance-family", "In", ("p9",)),), DetectedPlatform(KARPENTER, True)),
-        ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("c", "m", "r")),), DetectedPlatform(AUTO, False)),
-        ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("g",)),), DetectedPlatform(AUTO, True)),
-        ("karpenter.sagemaker.amazonaws.com", ((TYPE, "Exists", ()),), DetectedPlatform(HYPERPOD, True)),
-        ("karpenter.azure.com", ((FAMILY, "In", ("D",)),), DetectedPlatform(AZURE, False)),
-        ("karpenter.azure.com", ((FAMILY, "In", ("N",)),), DetectedPlatform(AZURE, True)),
+        ("karpenter.k8s.aws", (), DetectedPlatform(KARPENTER, gpus=True)),
+        ("karpenter.k8s.aws", (("kubernetes.io/arch", "In", ("amd64",)),), DetectedPlatform(KARPENTER, gpus=True)),
+        ("karpenter.k8s.aws", ((CATEGORY, "In", ("g", "p")),), DetectedPlatform(KARPENTER, gpus=True)),
+        ("karpenter.k8s.aws", ((CATEGORY, "In", ("c", "m", "r")),), DetectedPlatform(KARPENTER, gpus=False)),
+        ("karpenter.k8s.aws", ((CATEGORY, "In", ("c", "g")),), DetectedPlatform(KARPENTER, gpus=True)),
+        ("karpenter.k8s.aws", ((CATEGORY, "NotIn", ("g", "gr", "p")),), DetectedPlatform(KARPENTER, gpus=False)),
+        ("karpenter.k8s.aws", ((CATEGORY, "NotIn", ("t",)),), DetectedPlatform(KARPENTER, gpus=True)),
+        ("karpenter.k8s.aws", ((CATEGORY, "Exists", ()),), DetectedPlatform(KARPENTER, gpus=True)),
+        ("karpenter.k8s.aws", (("karpenter.k8s.aws/instance-gpu-count", "DoesNotExist", ()),), DetectedPlatform(KARPENTER, gpus=False)),
+        ("karpenter.k8s.aws", (("karpenter.k8s.aws/instance-family", "In", ("p9",)),), DetectedPlatform(KARPENTER, gpus=True)),
+        ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("c", "m", "r")),), DetectedPlatform(AUTO, gpus=False)),
+        ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("g",)),), DetectedPlatform(AUTO, gpus=True)),
+        ("karpenter.sagemaker.amazonaws.com", ((TYPE, "Exists", ()),), DetectedPlatform(HYPERPOD, gpus=True)),
+        ("karpenter.azure.com", ((FAMILY, "In", ("D",)),), DetectedPlatform(AZURE, gpus=False)),
+        ("karpenter.azure.com", ((FAMILY, "In", ("N",)),), DetectedPlatform(AZURE, gpus=True)),
         ("karpenter.kwok.sh", (), DetectedPlatform()),
         ("karpenter.kwok.sh", ((CATEGORY, "In", ("g",)),), DetectedPlatform()),
         ("", (), DetectedPlatform()),
         ("", ((TYPE, "In", ("g5.xlarge",)),), DetectedPlatform()),
-        ("", ((CATEGORY, "In", ("g",)),), DetectedPlatform(KARPENTER, True)),
-        ("", ((FAMILY, "In", ("D",)),), DetectedPlatform(AZURE, False)),
+        ("", ((CATEGORY, "In", ("g",)),), DetectedPlatform(KARPENTER, gpus=True)),
+        ("", ((FAMILY, "In", ("D",)),), DetectedPlatform(AZURE, gpus=False)),
     ],
     ids=str,
 )

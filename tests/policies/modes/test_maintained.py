@@ -12,7 +12,7 @@ from tests.support.generators.random_worlds import catalog
 CLUSTER, POLICY = ("GPUCluster", "gpu-cluster"), ("ClusterPolicy", "cluster-policy")
 OLD, ALIVE = Offering(labelled=True, gpus=True, started=99), Offering(labelled=True, gpus=True, started=100)
 UNTOLD, BARE, PLAIN = Offering(labelled=True, gpus=True), Offering(gpus=True), Offering()
-DRA = {CLUSTER: Stack(100, False)}
+DRA = {CLUSTER: Stack(100, discovers=False)}
 
 
 def facts(stacks: dict[tuple[str, str], Stack], *nodes: Offering) -> ClusterFacts:
@@ -30,18 +30,18 @@ def facts(stacks: dict[tuple[str, str], Stack], *nodes: Offering) -> ClusterFact
         (DRA, (OLD, BARE, PLAIN), True),
         (DRA, (OLD, ALIVE), False),
         (DRA, (OLD, UNTOLD), False),
-        ({CLUSTER: Stack(None, False)}, (OLD,), False),
-        ({CLUSTER: Stack(None, False)}, (BARE,), False),
-        (DRA | {POLICY: Stack(50, True)}, (OLD,), False),
-        (DRA | {POLICY: Stack(50, False)}, (OLD,), False),
-        ({POLICY: Stack(50, True)}, (BARE,), False),
-        ({POLICY: Stack(50, False)}, (BARE,), True),
-        ({POLICY: Stack(50, False)}, (BARE, UNTOLD), False),
-        ({POLICY: Stack(50, False), ("ClusterPolicy", "b"): Stack(50, True)}, (BARE,), False),
+        ({CLUSTER: Stack(None, discovers=False)}, (OLD,), False),
+        ({CLUSTER: Stack(None, discovers=False)}, (BARE,), False),
+        (DRA | {POLICY: Stack(50, discovers=True)}, (OLD,), False),
+        (DRA | {POLICY: Stack(50, discovers=False)}, (OLD,), False),
+        ({POLICY: Stack(50, discovers=True)}, (BARE,), False),
+        ({POLICY: Stack(50, discovers=False)}, (BARE,), True),
+        ({POLICY: Stack(50, discovers=False)}, (BARE, UNTOLD), False),
+        ({POLICY: Stack(50, discovers=False), ("ClusterPolicy", "b"): Stack(50, discovers=True)}, (BARE,), False),
     ],
 )
 def test_it_is_certain_only_where_every_node_shows_it(
-    stacks: dict[tuple[str, str], Stack], nodes: tuple[Offering, ...], certain: bool
+    stacks: dict[tuple[str, str], Stack], nodes: tuple[Offering, ...], *, certain: bool
 ) -> None:
     """A GPUCluster runs no GPU Feature Discovery, a ClusterPolicy may be told not to; whoever runs it without the operator is seen by a
     node with labels of it that are young, or that tell no time."""
@@ -58,5 +58,5 @@ def test_the_keys_are_those_that_nodes_are_selected_by() -> None:
 def test_a_nodes_labels_are_left_behind_if_they_are_older_than_the_gpucluster() -> None:
     """Without a time of either nothing is said."""
     assert [is_stale(one, stale_since(facts(DRA))) for one in (OLD, ALIVE, UNTOLD, BARE)] == [True, False, False, False]
-    assert not is_stale(OLD, stale_since(facts(DRA | {POLICY: Stack(50, False)})))
+    assert not is_stale(OLD, stale_since(facts(DRA | {POLICY: Stack(50, discovers=False)})))
     assert not is_stale(OLD, None)

@@ -32,7 +32,7 @@ def host(model: str | None, family: str | None = "p4d") -> Host:
     ],
     ids=str,
 )
-def test_machine_fields_admit_hosts(machine: MachineFields, known: bool, new: bool) -> None:
+def test_machine_fields_admit_hosts(machine: MachineFields, *, known: bool, new: bool) -> None:
     """An unknown model passes notIn, and neither in nor gpuMemory; its family may be known."""
     assert in_machine(host("A100-40GB"), machine, CATALOG) is known
     assert in_machine(host(None), machine, CATALOG) is new

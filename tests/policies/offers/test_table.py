@@ -30,7 +30,7 @@ KNOWN = frozenset({"a", "b", "10"})
     ],
     ids=str,
 )  # fmt: skip
-def test_an_expression_matches_what_a_label_may_be(possible: Possible, operator: str, values: list[str], expected: bool) -> None:
+def test_an_expression_matches_what_a_label_may_be(possible: Possible, operator: str, values: list[str], *, expected: bool) -> None:
     """As kube-scheduler: a missing key satisfies NotIn and DoesNotExist; of several possible values one is enough."""
     assert may_match(possible, operator, values, KNOWN) is expected
 
@@ -104,7 +104,7 @@ def test_what_is_remembered_of_sets_of_resources_is_bounded() -> None:
         ("amd.com/gpu", 10**9, True),
     ],
 )
-def test_enough_devices(resource: str, count: int | None, some: bool) -> None:
+def test_enough_devices(resource: str, count: int | None, *, some: bool) -> None:
     """No count and zero ask for any row; the unknown model has as many as are asked for; a name from nowhere may be any unknown model's."""
     assert bool(TABLES["karpenter-aws"].enough(resource, count)) is some
 

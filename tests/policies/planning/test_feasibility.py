@@ -121,7 +121,7 @@ def test_what_a_term_has_or_implies_holds_on_every_node_it_selects(authored: Aut
     ],
     ids=str,
 )
-def test_a_positive_expression_on_anothers_key_is_the_others(authored: AuthorExpression, foreign: bool) -> None:
+def test_a_positive_expression_on_anothers_key_is_the_others(authored: AuthorExpression, *, foreign: bool) -> None:
     """Only a positive one: NotIn also matches where the key is missing."""
     assert names_other_platform(SNAPSHOT, SNAPSHOT.tables["karpenter-aws"], RequiredTerm(0, {}, (authored,))) is foreign
 

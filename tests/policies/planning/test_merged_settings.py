@@ -84,7 +84,7 @@ def test_counts_meet() -> None:
     ],
     ids=str,
 )
-def test_a_grant_covers_what_is_no_wider(grant: Any, wish: Any, granted: bool) -> None:
+def test_a_grant_covers_what_is_no_wider(grant: Any, wish: Any, *, granted: bool) -> None:
     """What is left open in a grant means any, in a wish all."""
     assert grants(TolerationPattern(**grant), TolerationPattern(**wish)) is granted
 

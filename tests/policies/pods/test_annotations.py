@@ -46,13 +46,13 @@ def test_how_long_a_pod_runs(spec: dict[str, Any], annotation: str | None, secon
 @pytest.mark.parametrize(
     ("seconds", "unknown", "long"), [(7201, False, True), (7200, True, False), (None, True, True), (None, False, False)]
 )
-def test_a_run_is_long_over_the_bound(seconds: int | None, unknown: bool, long: bool) -> None:
+def test_a_run_is_long_over_the_bound(seconds: int | None, *, unknown: bool, long: bool) -> None:
     """Unknown counts as the policy says."""
     assert is_long(seconds, LongRuns(over=7200, capacity=("spot",), unknown_is_long=unknown)) is long
 
 
 @pytest.mark.parametrize(("text", "gigabytes", "none"), [("20gb", 20, False), ("none", None, True), (None, None, False)])
-def test_a_slice_or_none(text: str | None, gigabytes: int | None, none: bool) -> None:
+def test_a_slice_or_none(text: str | None, gigabytes: int | None, *, none: bool) -> None:
     """``none`` is a wish too: for a whole GPU."""
     found = read(settings={} if text is None else {"mig-slice": text})
     assert (found.slice_gb, found.no_slice, found.violations) == (gigabytes, none, ())
@@ -84,6 +84,6 @@ def test_a_long_value_is_cut() -> None:
 
 
 @pytest.mark.parametrize(("text", "out"), [("grace", True), (" grace ,", True), ("", False)])
-def test_opting_out_of_grace(text: str, out: bool) -> None:
+def test_opting_out_of_grace(text: str, *, out: bool) -> None:
     """A list with commas; an empty one opts out of nothing."""
     assert read(settings={"opt-out": text}).opt_out_grace is out

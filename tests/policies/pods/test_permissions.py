@@ -71,7 +71,7 @@ def asker(user: str = "alice", *groups: str) -> Request:
 
 
 def actor(one: Pod, *queues: str, by: Request | None = None, asked: bool = True) -> Actor:
-    return actor_of(by or asker(), one, CATALOG, queues, asked, workloads_of(one, CATALOG))
+    return actor_of(by or asker(), one, CATALOG, queues, asked=asked, workloads=workloads_of(one, CATALOG))
 
 
 DAEMON_CONTROLLER = "system:serviceaccount:kube-system:daemon-set-controller"

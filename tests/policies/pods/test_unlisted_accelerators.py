@@ -54,7 +54,7 @@ def test_what_does_not(name: str) -> None:
         ("a" * 400 + "/b", False),
     ],
 )
-def test_what_a_pod_can_ask_for_as_an_extended_resource(name: str, extended: bool) -> None:
+def test_what_a_pod_can_ask_for_as_an_extended_resource(name: str, *, extended: bool) -> None:
     """A domain of somebody's own and a name."""
     assert is_extended(name) == extended
 
@@ -105,7 +105,7 @@ def test_nothing_is_overlooked_where_nothing_is_known() -> None:
         ("aws.amazon.com/neuroncore", False),
     ],
 )
-def test_what_is_a_part_of_a_device(name: str, part: bool) -> None:
+def test_what_is_a_part_of_a_device(name: str, *, part: bool) -> None:
     """Gibibytes and percents are no number of devices; what the catalog knows is counted as it says."""
     known = catalog().resource(name)
     assert is_part(known or Resource(name=name, vendor="", kind="other")) is part

@@ -138,7 +138,7 @@ def test_claims_by_name_and_by_template() -> None:
 @pytest.mark.parametrize(
     ("limits", "requests", "yes"), [({}, {}, False), ({"g": 0}, {"g": "0"}, False), ({}, {"g": 1}, True), ({"g": "x"}, {}, True)]
 )
-def test_zero_is_not_asking_and_what_cannot_be_read_asks(limits: dict[str, Any], requests: dict[str, Any], yes: bool) -> None:
+def test_zero_is_not_asking_and_what_cannot_be_read_asks(limits: dict[str, Any], requests: dict[str, Any], *, yes: bool) -> None:
     """So that an unreadable amount is judged and not passed over."""
     one = Pod({"spec": {"containers": [{"resources": {"limits": limits, "requests": requests}}]}}).containers[0]
     assert is_requested(one, "g") is yes

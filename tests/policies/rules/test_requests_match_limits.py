@@ -39,7 +39,7 @@ def test_the_fix_is_within_the_first_200_characters(name: str, container: str, l
 
 
 NAMED = {
-    "whole": DeviceClass("gpu.nvidia.com", "example.com/gpu", (("gpu.nvidia.com/type", "gpu"),), True),
+    "whole": DeviceClass("gpu.nvidia.com", "example.com/gpu", (("gpu.nvidia.com/type", "gpu"),), plain=True),
     "acme": DeviceClass("dra.acme.example", "acme.example/device"),
     "odd": DeviceClass("", "odd.example/device"),
 }
@@ -47,7 +47,7 @@ NAMED = {
 
 @pytest.mark.parametrize("name", [*(one.extended for one in NAMED.values()), *(f"{OF_A_CLASS}{name}" for name in (*NAMED, "nobody-knows"))])
 @pytest.mark.parametrize(("request_", "equal"), [("1", False), (None, False), ("2", True)], ids=["less", "null", "equal"])
-def test_every_name_of_a_class_has_equal_amounts(name: str, request_: Any, equal: bool) -> None:
+def test_every_name_of_a_class_has_equal_amounts(name: str, request_: Any, *, equal: bool) -> None:
     """Its own, the one that every class has, and that of a class of which nothing is known: the API server lets 1 of 2 pass."""
     facts = build(golden.policies_of([POLICY], CATALOG), CATALOG, cluster=ClusterFacts(device_classes=NAMED)).facts_for("ml")
     pod = {"spec": {"containers": [{"name": "c", "resources": {"limits": {name: "2"}, "requests": {name: request_}}}]}}

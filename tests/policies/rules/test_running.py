@@ -32,7 +32,7 @@ def codes(verdict: Verdict) -> list[str]:
 @pytest.mark.parametrize(
     ("seconds", "denied"), [(None, True), (3600, False), (3601, True), (1, False), (True, True), ("60", True)], ids=repr
 )
-def test_a_longest_time_is_judged_on_the_final_pod(seconds: object, denied: bool) -> None:
+def test_a_longest_time_is_judged_on_the_final_pod(seconds: object, *, denied: bool) -> None:
     """A pod without a deadline, or with what is none, runs for ever once nobody can write one any more."""
     found = judged({"require": {"maxRuntime": "1h"}}, "validate", activeDeadlineSeconds=seconds)
     assert codes(found) == (["BERTH-143"] if denied else [])
@@ -61,7 +61,7 @@ def test_the_daemon_set_controllers_pods_run_for_ever() -> None:
      ("/dev/shm2", False), ("/dev/nvidia0", False), ("/data/dev/shm", False), (7, False)],
     ids=repr,
 )  # fmt: skip
-def test_what_is_mounted_at_shared_memory(path: object, there: bool) -> None:
+def test_what_is_mounted_at_shared_memory(path: object, *, there: bool) -> None:
     """However the path is written: as the kubelet reads it, not as it looks."""
     mounts = [{"name": "a", "mountPath": path}]
     found = judged({"default": {"sharedMemory": "1Gi"}}, containers=[{**GPU, "volumeMounts": mounts}], volumes=[{"name": "a"}])

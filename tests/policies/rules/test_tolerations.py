@@ -102,7 +102,7 @@ FORBID_ANY, FORBID_FIVE = TolerationPattern(key="a"), TolerationPattern(key="a",
     ids=str,
 )
 def test_ranges_and_operators_that_nobody_knows_are_forbidden_by_what_they_may_tolerate(
-    toleration: dict[str, Any], anything: bool, five: bool
+    toleration: dict[str, Any], *, anything: bool, five: bool
 ) -> None:
     """A range by the numbers in it; an operator that is none of Kubernetes' as if it tolerated every value of its key."""
     assert (tolerates(toleration, FORBID_ANY), tolerates(toleration, FORBID_FIVE)) == (anything, five)
@@ -113,7 +113,7 @@ def test_ranges_and_operators_that_nobody_knows_are_forbidden_by_what_they_may_t
     [({"operator": "Gt", "value": "4"}, True), ({"operator": "Gt", "value": "5"}, False), ({"operator": "In", "value": "5"}, False)],
     ids=str,
 )
-def test_a_range_covers_a_value_inside_it_and_never_exists(standing: dict[str, Any], covered: bool) -> None:
+def test_a_range_covers_a_value_inside_it_and_never_exists(standing: dict[str, Any], *, covered: bool) -> None:
     """An operator that nobody knows covers nothing."""
     assert covers({"key": "a"} | standing, {"key": "a", "operator": "Equal", "value": "5"}) is covered
     assert not covers({"key": "a"} | standing, {"key": "a", "operator": "Exists"})

@@ -30,7 +30,7 @@ def test_each_operator_has_an_opposite(labels: dict[str, str], values: list[str]
     ("label", "operator", "bound", "expected"),
     [("5", "Gt", "4", True), ("+5", "Gt", "4", True), ("4", "Lt", "4", False), ("a", "Lt", "4", False), ("1_0", "Gt", "4", False)],
 )
-def test_bounds_compare_whole_numbers(label: str, operator: str, bound: str, expected: bool) -> None:
+def test_bounds_compare_whole_numbers(label: str, operator: str, bound: str, *, expected: bool) -> None:
     """As Go reads them; what is none is outside of each bound."""
     assert holds(_expression(operator, bound), {"k": label}) is expected
 
@@ -64,7 +64,7 @@ def test_fields_know_the_name_alone() -> None:
         ({"key": "team", "operator": "Near", "value": "5"}, False),
     ],
 )
-def test_tolerations(toleration: dict[str, str], expected: bool) -> None:
+def test_tolerations(toleration: dict[str, str], *, expected: bool) -> None:
     """Key, effect and value, or a bound on the taint's value."""
     assert tolerates((toleration,), TAINT) is expected
 

@@ -50,7 +50,7 @@ def test_a_common_value_is_enough(one: Requirement, other: Requirement) -> None:
 
 def test_what_denies_agrees_with_what_denies() -> None:
     """A node without the label satisfies both NotIn and DoesNotExist."""
-    absent, other = Requirement(), Requirement(frozenset({"a"}), True)
+    absent, other = Requirement(), Requirement(frozenset({"a"}), complement=True)
     assert absent.meets(other)
     assert other.meets(absent)
     assert not absent.meets(Requirement(complement=True))
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_none() -> None:
         (("Exists",), ("DoesNotExist",), False),
     ],
 )
-def test_pairs(one: tuple[str, ...], other: tuple[str, ...], expected: bool) -> None:
+def test_pairs(one: tuple[str, ...], other: tuple[str, ...], *, expected: bool) -> None:
     """As Karpenter's own tests have them."""
     first, second = requirement(one[0], one[1:]), requirement(other[0], other[1:])
     assert first is not None

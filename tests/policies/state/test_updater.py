@@ -426,7 +426,7 @@ def test_a_spec_of_any_shape_is_told(spec: Any) -> None:
 
 
 @pytest.mark.parametrize("gone_first", [True, False])
-def test_what_was_made_anew_and_wrong_does_not_act(gone_first: bool) -> None:
+def test_what_was_made_anew_and_wrong_does_not_act(*, gone_first: bool) -> None:
     """Another uid is another object, also where its end was never seen."""
     followed = new_updater()
     followed.apply(cluster_policy(SPOT))

@@ -78,7 +78,7 @@ def test_what_the_author_wrote_stays() -> None:
 
 
 @pytest.mark.parametrize(("queues", "held"), [(("kueue",), True), (("slurm-bridge",), False), ((), False)])
-def test_a_pod_that_names_a_queue_is_held_where_kueue_manages_pods(queues: tuple[str, ...], held: bool) -> None:
+def test_a_pod_that_names_a_queue_is_held_where_kueue_manages_pods(queues: tuple[str, ...], *, held: bool) -> None:
     """Kueue's webhook gates it and labels it managed; elsewhere the label is a word that nobody reads."""
     pod = {"metadata": {"labels": {QUEUE: "q"}}, "spec": {"containers": []}}
     made = alone_in_kueue(pod, queues)

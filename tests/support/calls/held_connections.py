@@ -102,7 +102,7 @@ class Attackers:
 
     async def _dialled(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         raw = socket.socket()
-        raw.setblocking(False)
+        raw.setblocking(False)  # noqa: FBT003 - it takes no keyword
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
         await asyncio.get_running_loop().sock_connect(raw, (HOST, self._server.port))
         return await asyncio.open_connection(

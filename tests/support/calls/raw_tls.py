@@ -58,7 +58,7 @@ class Wire:
         """
         try:
             line = self._reader.readline(65537)
-            return self._answer(line, of_head) if line else None
+            return self._answer(line, of_head=of_head) if line else None
         except GONE:
             return None
 
@@ -66,7 +66,7 @@ class Wire:
         """Every answer until the server ends the connection. Raises TimeoutError where it never does."""
         return list(iter(self.reply, None))
 
-    def _answer(self, line: bytes, of_head: bool) -> Reply:
+    def _answer(self, line: bytes, *, of_head: bool) -> Reply:
         version, _, rest = line.partition(b" ")
         if version != b"HTTP/1.1" or not rest[:3].isdigit():
             raise Garbled(f"not a status line: {line[:200]!r}")

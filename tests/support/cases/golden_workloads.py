@@ -41,7 +41,7 @@ def verdict(case: WorkloadCase) -> Verdict:
     """Return what comes of the workload, made by its author: remarks alone."""
     catalog, value = golden.catalog_with(), case.given["workload"]
     facts = ClusterFacts.from_objects(case.given.get("facts", ()))
-    facts = facts.changed(FactEntry("followed", kind, True) for kind in admission_queues.KINDS)
+    facts = facts.changed(FactEntry("followed", kind, value=True) for kind in admission_queues.KINDS)
     snapshot = snapshots.build(golden.policies_of(case.given.get("policies", []), catalog), catalog, platforms=("gfd",), cluster=facts)
     known = workload_of(catalog, value["apiVersion"], value["kind"])
     assert known is not None, case.path

@@ -16,14 +16,14 @@ from tests.support.generators.written_claims import claim
 Raw = dict[str, Any]
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 CLASSES = {
-    "gpu.nvidia.com": DeviceClass("gpu.nvidia.com", "nvidia.com/gpu", (("gpu.nvidia.com/type", "gpu"),), True),
-    "mig.nvidia.com": DeviceClass("gpu.nvidia.com", "", (("gpu.nvidia.com/type", "mig"),), True),
-    "any.nvidia": DeviceClass("gpu.nvidia.com", "", (), True),
-    "h100": DeviceClass("gpu.nvidia.com", "", (("gpu.nvidia.com/productName", "NVIDIA H100"),), True),
-    "gpu.amd.com": DeviceClass("gpu.amd.com", "", (), True),
-    "gpu.intel.com": DeviceClass("gpu.intel.com", "", (), True),
-    "gaudi.intel.com": DeviceClass("gaudi.intel.com", "", (), True),
-    "nics": DeviceClass("dra.net", "", (), True),
+    "gpu.nvidia.com": DeviceClass("gpu.nvidia.com", "nvidia.com/gpu", (("gpu.nvidia.com/type", "gpu"),), plain=True),
+    "mig.nvidia.com": DeviceClass("gpu.nvidia.com", "", (("gpu.nvidia.com/type", "mig"),), plain=True),
+    "any.nvidia": DeviceClass("gpu.nvidia.com", "", (), plain=True),
+    "h100": DeviceClass("gpu.nvidia.com", "", (("gpu.nvidia.com/productName", "NVIDIA H100"),), plain=True),
+    "gpu.amd.com": DeviceClass("gpu.amd.com", "", (), plain=True),
+    "gpu.intel.com": DeviceClass("gpu.intel.com", "", (), plain=True),
+    "gaudi.intel.com": DeviceClass("gaudi.intel.com", "", (), plain=True),
+    "nics": DeviceClass("dra.net", "", (), plain=True),
 }
 ACCELERATORS = tuple(name for name in CLASSES if name != "nics")
 UNKNOWN = ("acme", "tpu.google.com", "vfio.gpu.nvidia.com")
@@ -56,7 +56,7 @@ def policies(
         own = random.random() < 0.3
         spec: Raw = {"mode": random.choice(modes)}
         if random.random() < 0.8 or not defaults:
-            spec["require"] = require(random, more)
+            spec["require"] = require(random, more=more)
         if defaults and (random.random() < 0.4 or "require" not in spec):
             spec["default"] = default(random)
         metadata = {"name": f"{name}{number}", **({"namespace": "ml"} if own else {})}
@@ -64,7 +64,7 @@ def policies(
     return found
 
 
-def require(random: Random, more: bool = True) -> Raw:
+def require(random: Random, *, more: bool = True) -> Raw:
     """What is required of a device, and of how many."""
     found = machine(random)
     if random.random() < 0.4:

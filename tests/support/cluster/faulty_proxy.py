@@ -63,14 +63,14 @@ class Proxy:
             pair.reset()
         return len(pairs)
 
-    def blackhole(self, on: bool = True) -> None:
+    def blackhole(self, *, on: bool = True) -> None:
         """Connections stay, and new ones are accepted, and nothing that is sent arrives. What was swallowed is lost: after
         ``blackhole(False)`` the connections of before are reset, as a firewall that has forgotten them does."""
         self._swallows = on
         if not on:
             self.cut()
 
-    def deny(self, on: bool = True) -> None:
+    def deny(self, *, on: bool = True) -> None:
         """New connections are reset at once, and are counted."""
         self._denies = on
 

@@ -110,5 +110,9 @@ CLUSTER = ClusterFacts(
     device_classes=CLASSES,
     claims={(kind, namespace, name): claim for kind, named in CLAIMS.items() for namespace in NAMESPACES for name, claim in named.items()},
 )
-DEAD_LABELS = replace(CLUSTER, stacks={("GPUCluster", "c"): Stack(100, False)}, offerings={"node-gfd": Offering((), True, True, 99)})
+DEAD_LABELS = replace(
+    CLUSTER,
+    stacks={("GPUCluster", "c"): Stack(100, discovers=False)},
+    offerings={"node-gfd": Offering((), gpus=True, labelled=True, started=99)},
+)
 """The same where labels of GPU Feature Discovery were left behind."""

@@ -90,14 +90,14 @@ _IN_A_POD_GROUP = {"kueue.x-k8s.io/pod-group-name": "g", "kueue.x-k8s.io/queue-n
 _SCHEDULERS = ("default-scheduler", "default-scheduler", "kai-scheduler", "volcano", "runai-scheduler", "slurm-bridge-scheduler", "mine")
 
 
-def _container(random: Random, index: int, names: tuple[str, ...], calm: bool) -> Raw:
+def _container(random: Random, index: int, names: tuple[str, ...], *, calm: bool) -> Raw:
     amounts: dict[str, Raw] = {"limits": {}, "requests": {}}
     if chance(random, 0.6):
         amounts["requests"] |= {"cpu": "1", "memory": "2Gi"}
         if chance(random, 0.5):
             amounts["limits"] |= {"cpu": random.choice(("1", "1000m", "2")), "memory": random.choice(("2Gi", "2048Mi", "4Gi"))}
     for name in names:
-        amount = _amount(random, calm)
+        amount = _amount(random, calm=calm)
         kind = random.random() * (0.8 if calm else 1)
         if kind < 0.95:
             amounts["limits"][name] = amount
@@ -117,21 +117,21 @@ def _container(random: Random, index: int, names: tuple[str, ...], calm: bool) -
     return out
 
 
-def _amount(random: Random, calm: bool) -> object:
+def _amount(random: Random, *, calm: bool) -> object:
     if calm:
         return random.choice(("1", "1", "1", 1, "2", "8"))
     return random.choice(_ODD_AMOUNTS) if chance(random, 0.06) else random.choice(_AMOUNTS)
 
 
-def _containers(random: Random, calm: bool) -> tuple[list[Raw], list[Raw]]:
+def _containers(random: Random, *, calm: bool) -> tuple[list[Raw], list[Raw]]:
     """Calm: what most people write, so that a fair part of all pods gets past every denial."""
     names = _USUAL if calm else _NAMES
     asked = some(random, names, 1, 1) if calm or chance(random, 0.85) else some(random, names, 0, 2)
     more = random.choice((0, 0, 1, 2))
-    main = [_container(random, i, asked if i == 0 or chance(random, 0.3) else (), calm) for i in range(more + 1)]
+    main = [_container(random, i, asked if i == 0 or chance(random, 0.3) else (), calm=calm) for i in range(more + 1)]
     init = []
     for i in range(random.choice((0, 0, 0, 1, 2))):
-        one = _container(random, 10 + i, asked if chance(random, 0.4) else (), calm)
+        one = _container(random, 10 + i, asked if chance(random, 0.4) else (), calm=calm)
         if chance(random, 0.4):
             one["restartPolicy"] = "Always"
         init.append(one)
@@ -198,7 +198,7 @@ _ANNOTATIONS: tuple[tuple[str, str], ...] = (
 _ANNOTATION_WEIGHTS = tuple(1 if key == "kubernetes.io/config.mirror" else 4 for key, _ in _ANNOTATIONS)
 
 
-def _metadata(random: Random, calm: bool) -> Raw:
+def _metadata(random: Random, *, calm: bool) -> Raw:
     out: Raw = {"name": "p"}
     if chance(random, 0.2 if calm else 0.5):
         out["labels"] = dict(some(random, _LABELS, 0, 2))
@@ -224,7 +224,7 @@ def _claim(random: Random) -> Raw:
 
 def pod(random: Random, world: World) -> Raw:
     calm = chance(random, 0.5)
-    main, init = _containers(random, calm)
+    main, init = _containers(random, calm=calm)
     spec: Raw = {"containers": main}
     if init:
         spec["initContainers"] = init
@@ -252,7 +252,7 @@ def pod(random: Random, world: World) -> Raw:
     out: Raw = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": _metadata(random, calm),
+        "metadata": _metadata(random, calm=calm),
         "spec": spec,
         **({"x-top": [1]} if chance(random, 0.2) else {}),
     }

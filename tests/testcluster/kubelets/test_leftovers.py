@@ -56,7 +56,7 @@ def text(path: Path) -> str:
 
 
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "ended"])
-def test_nothing_is_left(request: pytest.FixtureRequest, killed: bool) -> None:
+def test_nothing_is_left(request: pytest.FixtureRequest, *, killed: bool) -> None:
     """Neither processes, mounts, cgroups nor the folder, also where its test was killed in the midst of it; all that the machine itself
     has is as it was, and was so while the rig ran."""
     images = needs_kubelets(request.config)

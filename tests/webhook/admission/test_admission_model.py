@@ -157,7 +157,7 @@ class Admission(RuleBasedStateMachine):
     names = st.integers(0, 9)
 
     @initialize(replicas=st.sampled_from([1, 3, 5]), queues=st.booleans(), seed=st.integers(0, 2**16))
-    def start(self, replicas: int, queues: bool, seed: int) -> None:
+    def start(self, replicas: int, *, queues: bool, seed: int) -> None:
         self.chosen = InstallChoices(queues=True) if queues else DEFAULT
         self.cluster = cluster(replicas, self.chosen, seed, QUEUE if queues else POLICY)
         self.pods: list[AdmissionRequest] = []
@@ -203,7 +203,7 @@ class Admission(RuleBasedStateMachine):
         self.cluster.servers[index % len(self.cluster.servers)].lag = lag
 
     @rule(index=st.integers(0, 4), up=st.booleans(), behind=st.booleans())
-    def hurt(self, index: int, up: bool, behind: bool) -> None:
+    def hurt(self, index: int, *, up: bool, behind: bool) -> None:
         server = self.cluster.servers[index % len(self.cluster.servers)]
         server.up, server.behind = up, behind
 

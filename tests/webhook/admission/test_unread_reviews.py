@@ -114,7 +114,9 @@ def test_what_can_not_be_read_is_denied_in_an_answer(phase: Any, body: bytes, sn
 
 
 @pytest.mark.parametrize(("group", "kind", "denied"), [("resource.k8s.io", "ResourceClaim", True), ("", "Pod", False)])
-def test_a_claim_that_is_too_long_is_denied_whatever_its_class_is_called(group: str, kind: str, denied: bool, snapshot: Snapshot) -> None:
+def test_a_claim_that_is_too_long_is_denied_whatever_its_class_is_called(
+    group: str, kind: str, *, denied: bool, snapshot: Snapshot
+) -> None:
     """A pod that is as long, and in which nothing looks like an accelerator, is none of Berth's; a class may have any name."""
     asked = {"uid": UID, "kind": {"group": group, "version": "v1", "kind": kind}, "namespace": "strict", "operation": "CREATE"}
     text = json.dumps(

@@ -42,7 +42,7 @@ def activated(it: ReplicaState, update: Update) -> None:
     [(OWN, True), (NAMESPACE, True), (TEMPLATE, False), (CLASS, False)],
     ids=["a policy", "a namespace", "a template", "a DeviceClass"],
 )
-def test_decisions_are_dropped_where_they_may_not_hold(change: dict[Key, Change], holds: bool) -> None:
+def test_decisions_are_dropped_where_they_may_not_hold(change: dict[Key, Change], *, holds: bool) -> None:
     """What rests on the policies alone is found by them; a new template or fact gives the replica a new cache."""
     it, following = condition(), updater()
     activated(it, following.apply(POLICY))

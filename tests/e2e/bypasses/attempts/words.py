@@ -104,7 +104,7 @@ def _runs() -> Iterator[Way]:
 def _graces() -> Iterator[Way]:
     twin = creates(pod(terminationGracePeriodSeconds=600))
 
-    def probed(probe: str, init: bool = False) -> Raw:
+    def probed(probe: str, *, init: bool = False) -> Raw:
         container = asking(gpus())["spec"]["containers"][0]
         long = {probe: {"httpGet": {"path": "/", "port": 80}, "terminationGracePeriodSeconds": 3600}}
         if init:
