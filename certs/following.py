@@ -18,7 +18,7 @@ from typing import Protocol
 
 from certs.authority import CertificateError, KeyPair, checked_names, issue
 from certs.reading import fingerprint
-from certs.renewal import renewal_reason
+from certs.renewal_due import renewal_reason
 from certs.self_signed import stored_or_made
 from certs.serving import Serving, load_serving, serving_of
 

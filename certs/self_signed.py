@@ -14,7 +14,7 @@ from pathlib import Path
 
 from certs.authority import CertificateError, KeyPair, load_pair, make_ca
 from certs.reading import read_file, reason_of
-from certs.renewal import renewal_reason
+from certs.renewal_due import renewal_reason
 
 PRIVATE = 0o600
 

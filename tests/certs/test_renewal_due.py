@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs.authority import issue, make_ca
-from certs.renewal import renewal_reason
+from certs.renewal_due import renewal_reason
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CA = make_ca(NOW)
