@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.measuring.candidates import LIBRARY
 from cli import main as berth
 from tests.support import results_page
+from tests.testcluster.addons.berth import LIBRARY
 
 _CODE = re.compile(r"BERTH-1\d\d")
 _WARNED = re.compile(r"warning: (BERTH-2\d\d)")

@@ -7,22 +7,21 @@ import os
 import shutil
 from pathlib import Path
 
-import orjson
 import pytest
 
-from bench.creations.burst import Buckets, more, quantile, within
-from bench.creations.client import LOADS, Created, written
-from bench.creations.registrations import MUTATE, NATIVE, NONE
-from bench.creations.rounds import Round, added, added_ratio
+from bench.harness.creations import Buckets, more, quantile, within
+from bench.harness.generators import LoadRun
+from bench.harness.native import MUTATE, NATIVE, NONE
+from bench.questions.endtoend import CreationRound, added_p50, added_ratio
 from tests.bench.test_main import bench
 from tests.support.counts import only_in_prove
 
 BUCKETS: Buckets = {0.01: 50.0, 0.025: 99.0, math.inf: 100.0}
 
 
-def rounds(*p50: float) -> list[Round]:
-    made = (Created(pods=100, failed=0, said="", seconds=1, p50=one, p99=one, longest=one, cpu=0) for one in p50)
-    return [Round(created=created, control_plane=0, own=0) for created in made]
+def rounds(*medians: float) -> list[CreationRound]:
+    runs = (LoadRun(calls=100, failed=0, seconds=1, p50=us, p90=us, p99=us, p999=us, longest=us, generator=0) for us in medians)
+    return [CreationRound(created=run, control_plane=0, own=0) for run in runs]
 
 
 SEEN = {NONE: rounds(1000, 1100, 1200), NATIVE: rounds(2000, 2100, 2200), MUTATE: rounds(2500, 2600, 2700)}
@@ -30,7 +29,7 @@ SEEN = {NONE: rounds(1000, 1100, 1200), NATIVE: rounds(2000, 2100, 2200), MUTATE
 
 def test_what_is_added_is_taken_round_by_round() -> None:
     """A machine that grows slower with every round adds to all alike, and not to the difference."""
-    interval = added(SEEN, MUTATE)
+    interval = added_p50(SEEN, MUTATE)
     assert (interval.middle, interval.low, interval.high) == (1500, 1500, 1500)
 
 
@@ -42,7 +41,7 @@ def test_what_is_added_is_compared() -> None:
 def test_an_interval_covers_what_rounds_say() -> None:
     """Rounds that differ give an interval around their median, which one disturbed round does not move."""
     seen = {NONE: rounds(*[1000] * 7), NATIVE: rounds(1100, 1150, 1200, 1250, 1300, 1350, 9000)}
-    interval = added(seen, NATIVE)
+    interval = added_p50(seen, NATIVE)
     assert interval.middle == 250
     assert 100 <= interval.low < 250 < interval.high <= 8000
 
@@ -78,19 +77,6 @@ def test_only_what_came_between_two_pages_counts() -> None:
     assert more(BUCKETS, {}) == BUCKETS
 
 
-@pytest.mark.parametrize("load", LOADS)
-def test_pods_are_sent_as_a_controller_sends_them(load: str, tmp_path: Path) -> None:
-    """Without what the API server adds, and without finalizers, which nobody would take off; they ask for GPUs."""
-    lines = written(load, tmp_path).read_bytes().splitlines()
-    pods = [orjson.loads(line) for line in lines]
-    assert len(pods) == (1000 if load == "mixed" else 1)
-    for pod in pods:
-        assert {"uid", "namespace", "managedFields", "finalizers", "name"} & pod["metadata"].keys() == set()
-        assert pod["metadata"]["generateName"]
-        assert pod["metadata"]["ownerReferences"]
-    assert all(b"nvidia.com/gpu" in line for line in lines)
-
-
 @only_in_prove
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="measuring needs two cores")
 @pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here, and this part of the bench builds a control plane with it")
@@ -103,5 +89,5 @@ def test_it_measures_and_records(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     page = results.read_text()
     assert "| job, 1, dry run | no webhook |" in page
-    assert "|  | Berth /mutate + /validate |" in page
+    assert "|  | Berth /mutate |" in page
     assert "0 failed, 0 fail-open, 0 that Berth did not count as admitted, of 128" in page

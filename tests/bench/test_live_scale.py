@@ -1,4 +1,4 @@
-"""A replica of a large cluster: how large it grows while it is called and while policies change. Its speed: bench.following.live.
+"""A replica of a large cluster: how large it grows while it is called and while policies change. Its speed: bench.questions.live.
 
 ``make test`` has nodes that only live change nothing, a change of one policy that costs a small part of all
 (``tests/policies/state/test_updater.py``), and memory that stays under load (``tests/fuzz/test_wire.py``).
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.following.cluster import Following, Size, fill, started
-from bench.load import bodies
+from bench.harness.following import ClusterSize, Following, fill, started
+from bench.inputs import bodies
 from tests.support.cluster.policy_writes import LABEL, follow, writes
 from tests.support.cluster.replicas import Caller, asking
 from tests.support.counts import only_in_prove
@@ -24,7 +24,7 @@ from tests.testcluster.controlplane.cluster import Options
 from tests.testcluster.fixtures import control_plane
 
 pytestmark = only_in_prove
-SIZE = Size(policies=1000, namespaces=1000, nodes=1000)
+SIZE = ClusterSize(policies=1000, namespaces=1000, nodes=1000)
 REVIEWS, CHANGES, UPDATES = 2000, 200, 500
 MOST_MB = 150.0
 """the issue's bar, for a thousand policies, namespaces and nodes"""
@@ -49,9 +49,7 @@ def test_a_replica_of_a_large_cluster_stays_small(following: Following, tmp_path
     _change(following)
     memory.append(following.memory())
     grown = ", ".join(f"{mb:.0f}" for mb in memory)
-    print(
-        f"{SIZE.name} policies: ready after {following.ready:.1f} s; MB then, after {REVIEWS} reviews and after {CHANGES} changes: {grown}"
-    )
+    print(f"{SIZE.policies:,} policies: ready after {following.ready:.1f} s; MB then, after {REVIEWS} reviews, {CHANGES} changes: {grown}")
     assert max(memory) <= MOST_MB
     assert memory[2] - memory[1] <= MOST_BY_CHANGES
     known = json.loads(following.replica.page("/policies").body)

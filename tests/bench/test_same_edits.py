@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from bench.handlers.same_edits import APPLIED, difference, patched
+from bench.harness.same_edits import APPLIED, difference, patched
 from tests.support.machine import BenchError
 
 POD: dict[str, Any] = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": [{"name": "c", "resources": {}}]}}

@@ -1,4 +1,4 @@
-"""``bench.following.sizing``: what follows from a measured cost, and the measurement in small."""
+"""``bench.questions.sizing``: what follows from a measured cost, and the measurement in small."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.following.sizing import LEAST, PLANNED, need
+from bench.questions.sizing import LEAST, PLANNED, need
 from tests.bench.test_main import bench
 from tests.support.counts import only_in_prove
 

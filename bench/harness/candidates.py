@@ -1,0 +1,93 @@
+"""Start what is measured: Berth with its shipped policies, and handlers with the same edits hard-coded (bench/rivals)."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench.harness.generators import on_core
+from bench.harness.setting import PATIENCE, BenchSetting, Candidate
+from tests.support.machine import BenchError
+from tests.testcluster import go_build
+from tests.testcluster.addons.berth import LIBRARY, ROOT
+from tests.testcluster.controlplane.processes import free_port
+
+RIVALS = ROOT / "bench" / "rivals"
+BERTH, CONTROLLER_RUNTIME, NET_HTTP, STARLETTE = "Berth", "controller-runtime", "net/http", "Starlette"
+RIVAL_NAMES = (CONTROLLER_RUNTIME, NET_HTTP, STARLETTE)
+
+
+@contextmanager
+def berth(setting: BenchSetting, *options: str, name: str = BERTH, tree: Path = ROOT) -> Iterator[Candidate]:
+    """Serve the policies of ``options``, or those that are shipped, with the code of a checkout."""
+    port, tls = free_port(), setting.folder / "tls"
+    files = ["--tls-cert", f"{tls}/tls.crt", "--tls-key", f"{tls}/tls.key"]
+    where = ["--listen", f"127.0.0.1:{port}", "--health", f"127.0.0.1:{free_port()}", "--platforms", "karpenter-aws"]
+    policies = [] if "--policies" in options else ["--policies", str(tree / LIBRARY.relative_to(ROOT))]
+    command = [sys.executable, "-P", "-m", "cli.main", "serve", *files, *where, *policies, *options]
+    with _running(setting, name, command, port, tree) as candidate:
+        yield candidate
+
+
+@contextmanager
+def beside_rivals(setting: BenchSetting) -> Iterator[list[Candidate]]:
+    """Serve Berth, then each rival; in a quick run those in Go only if they were built before."""
+    with ExitStack() as stack:
+        candidates = [stack.enter_context(berth(setting))]
+        for name in RIVAL_NAMES:
+            if program := [sys.executable, "-P", str(RIVALS / "python" / "handler.py")] if name == STARLETTE else _go(setting, name):
+                port, tls = free_port(), setting.folder / "tls"
+                command = [*program, "--listen", f"127.0.0.1:{port}", "--cert", f"{tls}/tls.crt", "--key", f"{tls}/tls.key"]
+                candidates.append(stack.enter_context(_running(setting, name, command, port)))
+        yield candidates
+
+
+def _go(setting: BenchSetting, name: str) -> list[str] | None:
+    module = RIVALS / "go"
+    try:
+        if setting.quick and not go_build.kept(module, "rivals").exists():
+            return None
+        return [str(go_build.built(module, ".", "rivals")), "--handler", name]
+    except go_build.NoGo as error:
+        raise BenchError(str(error)) from None
+
+
+@contextmanager
+def _running(setting: BenchSetting, name: str, command: Sequence[str], port: int, tree: Path | None = None) -> Iterator[Candidate]:
+    """Run on the server's core until the end of the block; the log goes through a pipe to the other core, as in a container."""
+    log = setting.folder / f"{name.replace('/', '')}.log"
+    with log.open("wb") as kept:
+        reader = subprocess.Popen(["tail", "-c", "20000"], stdin=subprocess.PIPE, stdout=kept, preexec_fn=on_core(setting.cores.load))
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=reader.stdin, cwd=tree or setting.folder, preexec_fn=on_core(setting.cores.server),
+        env={**os.environ, "GOMAXPROCS": "1", "PYTHONPATH": str(tree or "")},
+    )  # fmt: skip
+    assert reader.stdin is not None
+    reader.stdin.close()
+    try:
+        candidate = Candidate(name=name, address=f"127.0.0.1:{port}", ca=setting.folder / "tls" / "ca.crt", pid=process.pid)
+        _wait_until_ready(candidate, process, log)
+        yield candidate
+    finally:
+        process.kill()
+        process.wait()
+        reader.wait()
+
+
+def _wait_until_ready(candidate: Candidate, process: subprocess.Popen[bytes], log: Path) -> None:
+    body = (ROOT / "tests" / "reviews" / "pods-create-web.json").read_bytes()
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            candidate.post(body)
+            return
+        except (OSError, BenchError, http.client.HTTPException) as error:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise BenchError(f"{candidate.name} does not answer ({error}); its log: {log}") from None
+            time.sleep(0.05)
