@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bench.harness.setting import BenchSetting, prepared
-from bench.questions import ab, audit, console, endtoend, holds, live, memory, openloop, policies, replay, servers, sizing
+from bench.questions import ab, audit, console, endtoend, holds, memory, openloop, policies, replay, servers, sizing
 from tests.support import machine, results_page
 from tests.support.machine import BenchError
 
@@ -28,7 +28,6 @@ QUESTIONS: dict[str, tuple[str, Callable[[BenchSetting], Iterable[str]]]] = {
     "giant": ("A pod of 3 MiB", servers.giant),
     "handshakes": ("New TLS connections", servers.handshakes),
     "openloop": ("Calls at fixed times", openloop.run),
-    "live": ("A cluster that is followed", live.run),
     "endtoend": ("Pods created on a real control plane", endtoend.run),
     "sizing": ("How many replicas", sizing.run),
     "replay": ("Recordings evaluated again", replay.run),

@@ -45,9 +45,7 @@ class LoadRun:
     """answers with another status than the expected one"""
     seconds: float
     p50: float
-    p90: float
     p99: float
-    p999: float
     longest: float
     generator: float
     """CPU seconds of the load generator: near ``seconds``, it is the generator that was measured"""
@@ -128,10 +126,10 @@ def summarized(rows: Iterable[Sequence[str]], *, expected: str, warm_up: float, 
     if lost := [error for status, _, error in failed if status == "0"]:
         raise BenchError(f"{len(lost)} calls had no answer: {lost[0]}")
     times = sorted(latency / 1e3 for _, latency, *_ in calls)
-    p50, p90, p99, p999, longest = (times[min(int(share * len(times)), len(times) - 1)] for share in (0.5, 0.9, 0.99, 0.999, 1))
+    p50, p99, longest = (times[min(int(share * len(times)), len(times) - 1)] for share in (0.5, 0.99, 1))
     message = " ".join((failed[0][0], base64.b64decode(failed[0][1]).decode(errors="replace"), failed[0][2])) if failed else ""
     return LoadRun(
-        calls=len(calls), failed=len(failed), message=message, p50=p50, p90=p90, p99=p99, p999=p999, longest=longest, generator=generator,
+        calls=len(calls), failed=len(failed), message=message, p50=p50, p99=p99, longest=longest, generator=generator,
         seconds=(max(sent + latency for sent, latency, *_ in calls) - calls[0][0]) / 1e9,
         latencies=[(sent / 1e9, latency / 1e3) for sent, latency, *_ in calls],
     )  # fmt: skip

@@ -74,8 +74,8 @@ def _compare(cluster: Cluster, file: Path) -> None:
     if plain == expected:
         raise BenchError(f"Berth changes nothing in the pods of {file.name}")
     for name, pod in stored.items():
-        if pod != expected:
-            raise BenchError(f"{name} stores another pod than Berth of {file.name}: {difference(expected, pod)}")
+        if edit := difference(expected, pod):
+            raise BenchError(f"{name} stores another pod than Berth of {file.name}, without {edit}")
 
 
 def _stored(cluster: Cluster, namespace: str, file: Path) -> Raw:

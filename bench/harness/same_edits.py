@@ -25,17 +25,15 @@ def compare(servers: Sequence[Candidate], load: str, file: Path, most: int = 100
     Raises BenchError with the first pod that differs from Berth's, and if Berth does not write affinity into nearly every pod that has an
     accelerator.
     """
-    lines = file.read_bytes().splitlines()
-    chosen = [bodies.with_number(line, number) for number, line in enumerate(lines[:: -(-len(lines) // most)])]
-    placed = 0
-    for number, body in enumerate(chosen):
-        first, *others = ((server, patched(body, server.post(body))) for server in servers)
-        for server, pod in others:
-            if pod != first[1]:
-                path = difference(first[1], pod)
-                raise BenchError(f"{server.name} makes another pod than {first[0].name} of body {number} of {load}: {path}")
-        placed += first[1]["spec"].get("affinity") != _normal(orjson.loads(body)["request"]["object"])["spec"].get("affinity")
-    share = placed / len(chosen)
+    lines, placed = file.read_bytes().splitlines(), []
+    for number, line in enumerate(lines[:: -(-len(lines) // most)]):
+        body = bodies.with_number(line, number)
+        ours, *others = (patched(body, server.post(body)) for server in servers)
+        for server, pod in zip(servers[1:], others, strict=True):
+            if edit := difference(ours, pod):
+                raise BenchError(f"{server.name} makes another pod than {servers[0].name} of body {number} of {load}, without {edit}")
+        placed.append(ours["spec"].get("affinity") != _normal(orjson.loads(body)["request"]["object"])["spec"].get("affinity"))
+    share = sum(placed) / len(placed)
     if share > 0 if load == "plain" else share < PLACED:
         raise BenchError(f"{servers[0].name} wrote node affinity into {share:.0%} of the pods of {load}: is --platforms given?")
 
@@ -55,15 +53,9 @@ def patched(body: bytes, answer: bytes) -> Any:
     return _normal(pod)
 
 
-def difference(ours: Any, theirs: Any, path: str = "") -> str:
-    """Return the first place where two pods differ."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        for key in sorted({*ours, *theirs}):
-            if ours.get(key) != theirs.get(key):
-                return difference(ours.get(key), theirs.get(key), f"{path}/{key}")
-    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        return next(difference(a, b, f"{path}/{i}") for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
-    return f"{path} is {theirs!r}, not {ours!r}"
+def difference(ours: Any, theirs: Any) -> str:
+    """Return the first edit that makes our pod of theirs, or nothing."""
+    return next((str(edit) for edit in jsonpatch.make_patch(theirs, ours)), "")
 
 
 def _normal(value: Any) -> Any:

@@ -25,9 +25,8 @@ function request()
 end
 
 function done(summary, latency, requests)
-  local errors = summary.errors
+  local errors, form = summary.errors, '\n{"calls":%d,"failed":%d,"seconds":%f,"p50":%d,"p99":%d,"longest":%d,"broken":%d}\n'
   io.write(string.format(
-    '\n{"calls":%d,"failed":%d,"seconds":%f,"p50":%d,"p90":%d,"p99":%d,"p999":%d,"longest":%d,"broken":%d}\n',
-    summary.requests, errors.status, summary.duration / 1e6, latency:percentile(50), latency:percentile(90), latency:percentile(99),
-    latency:percentile(99.9), latency.max, errors.connect + errors.read + errors.write + errors.timeout))
+    form, summary.requests, errors.status, summary.duration / 1e6, latency:percentile(50), latency:percentile(99), latency.max,
+    errors.connect + errors.read + errors.write + errors.timeout))
 end

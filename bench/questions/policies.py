@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
-import ssl
 import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 
 import orjson
 
 from bench.harness.candidates import berth
-from bench.harness.generators import LoadRun
 from bench.harness.intervals import median, ratio
 from bench.harness.setting import PATIENCE, BenchSetting, Candidate, Runs, milliseconds
 from bench.inputs import many_policies, workloads
@@ -38,16 +33,6 @@ FEW, MANY = 10, 100
 """GPUs for each pod that the changing policy allows, in turn; the watched pod asks for some between."""
 QUIET, AROUND = 1.5, 0.3
 """Seconds before a change, for comparison; seconds before and after the first decision by it, in which policies were swapped"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicySwap:
-    """Moments of one change, in seconds since 1970."""
-
-    quiet: float
-    written: float
-    enforced: float
-    """the first decision by it"""
 
 
 def run(setting: BenchSetting) -> Iterator[str]:
@@ -76,7 +61,7 @@ def run(setting: BenchSetting) -> Iterator[str]:
                 claim = f"a swap of {BARRED:,} policies holds no review for more than {MOST_HELD_MS:.0f} ms"
                 verdicts.append(results_page.shown(claim, f"{longest:.1f} ms at most", longest <= MOST_HELD_MS))
     moments = ("ms before a change", "ms until it was in force", f"ms within {AROUND} s of the swap")
-    yield from (*results_page.table(("policies", "changes", "s until in force", *moments, "calls shed"), rows), "", *verdicts)
+    yield from (*results_page.table(("policies", "changes", "s until in force", *moments), rows), "", *verdicts)
 
 
 def _options(setting: BenchSetting, number: int) -> tuple[str, ...]:
@@ -112,39 +97,26 @@ def _swaps(setting: BenchSetting, server: Candidate, policies: Path) -> tuple[li
     resources["limits"]["nvidia.com/gpu"] = resources["requests"]["nvidia.com/gpu"] = str((FEW + MANY) // 2)
     time.sleep(1)
     swaps = [_swap(server, policies, orjson.dumps(review), MANY if i % 2 else FEW) for i in range(setting.pick(6, 1)) if load.is_running()]
-    calls = load.result()
-    if not (swaps := [swap for swap in swaps if swap.enforced + AROUND < calls.latencies[-1][0]]):
+    calls = load.result().latencies
+    if not (swaps := [swap for swap in swaps if swap[-1] + AROUND < calls[-1][0]]):
         raise BenchError("no change of policies was in force before the calls ended")
-    longest = [_longest(calls, swap) for swap in swaps]
+    spans = [((quiet, written), (written, swapped), (swapped - AROUND, swapped + AROUND)) for quiet, written, swapped in swaps]
+    longest = [[max((us for sent, us in calls if since <= sent <= until), default=0.0) / 1e3 for since, until in span] for span in spans]
     cells = (f"{statistics.median(times):.1f}, {max(times):.1f}" for times in zip(*longest, strict=True))
-    seconds = statistics.median(swap.enforced - swap.written for swap in swaps)
-    return [f"{len(swaps)}", f"{seconds:.1f}", *cells, f"{calls.failed}"], max(times[-1] for times in longest)
+    seconds = statistics.median(swapped - written for _, written, swapped in swaps)
+    return [f"{len(swaps)}", f"{seconds:.1f}", *cells], max(times[-1] for times in longest)
 
 
-def _longest(calls: LoadRun, swap: PolicySwap) -> tuple[float, ...]:
-    spans = (swap.quiet, swap.written), (swap.written, swap.enforced), (swap.enforced - AROUND, swap.enforced + AROUND)
-    return tuple(max((us for sent, us in calls.latencies if since <= sent <= until), default=0.0) / 1e3 for since, until in spans)
-
-
-def _swap(server: Candidate, policies: Path, review: bytes, most: int) -> PolicySwap:
+def _swap(server: Candidate, policies: Path, review: bytes, most: int) -> tuple[float, float, float]:
+    """Change the policy; return when the quiet before it began, when it was written, and when a first decision was made by it."""
     quiet = time.time()
     time.sleep(QUIET)
     written = time.time()
     many_policies.change(policies, most)
-    connection = http.client.HTTPSConnection(server.address, context=ssl.create_default_context(cafile=str(server.ca)), timeout=PATIENCE)
-    while _is_allowed(connection, review) != (most == MANY):
+    while orjson.loads(server.post(review))["response"]["allowed"] != (most == MANY):
         if time.time() > written + PATIENCE:
             raise BenchError(f"policies that changed were not in force after {PATIENCE} s")
         time.sleep(0.05)
-    enforced = time.time()
-    connection.close()
+    swapped = time.time()
     time.sleep(AROUND)
-    return PolicySwap(quiet=quiet, written=written, enforced=enforced)
-
-
-def _is_allowed(connection: http.client.HTTPSConnection, review: bytes) -> bool | None:
-    """Return the decision; None if the server sheds the call."""
-    connection.request("POST", "/mutate", review, {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    body = answer.read()
-    return bool(orjson.loads(body)["response"]["allowed"]) if answer.status == HTTPStatus.OK else None
+    return quiet, written, swapped

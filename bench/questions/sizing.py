@@ -1,7 +1,7 @@
-"""How many replicas does a cluster need? The CPU that pods cost a replica that follows it, both calls of each, and the memory it holds.
+"""How many replicas does a cluster need, and do many policies, namespaces and nodes make a replica slow to start or large?
 
-All figures are the process' own, which are the same on a machine that others use too. From them follow requests and replicas: the replicas
-must carry all pods while one of them is gone, and none is planned to use more than ``PLANNED`` of its core.
+Figures are CPU and memory of a replica that follows a real API server, both calls of each pod, which other users of the machine do not
+change. From them follow requests and replicas: all but one must carry all pods, and none is planned to use more than ``PLANNED`` of a core.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from bench.harness.creations import create
 from bench.harness.following import ClusterSize, Following, control_plane, fill, started
@@ -33,22 +32,15 @@ PLANNED = 0.7
 """of a core: with more, answers wait for each other"""
 LEAST = 3
 """replicas: one is replaced while another fails"""
+MOST_MB = 150.0
+"""with as many policies, namespaces and nodes as the last of SIZES"""
 RATES = (50, 100, 200, 500, 1_000)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaNeed:
-    """What a rate requires."""
-
-    replicas: int
-    millicores: float
-    """of each, while one is gone"""
-
-
-def need(rate: float, each: float) -> ReplicaNeed:
-    """Return the need of so many pods a second, each of so many CPU seconds."""
+def need(rate: float, each: float) -> tuple[int, float]:
+    """Return the replicas for so many pods a second, each of so many CPU seconds, and the millicores of each while one is gone."""
     replicas = max(LEAST, math.ceil(rate * each / PLANNED) + 1)
-    return ReplicaNeed(replicas=replicas, millicores=rate * each / (replicas - 1) * 1000)
+    return replicas, rate * each / (replicas - 1) * 1000
 
 
 def run(setting: BenchSetting) -> Iterator[str]:
@@ -56,21 +48,21 @@ def run(setting: BenchSetting) -> Iterator[str]:
     yield "A replica that follows an API server, policies and nodes of bench/inputs/many_policies.py; pods are created there by dry runs of"
     yield f"{WRITERS} writers, and both calls of each reach it over TLS. CPU is the replica's, user and system, for 1,000 pods."
     yield ""
-    memory: list[tuple[str, ...]] = []
+    memory: list[Sequence[str]] = []
     for size in setting.pick(SIZES, QUICK):
         with control_plane(setting) as cluster:
             kubeconfig = install(cluster)
-            if not memory:
-                bare = started(cluster, ClusterSize(policies=0, namespaces=0, nodes=0), kubeconfig, name="bare")
-                memory.append(_memory(bare))
-                cluster.processes.end(bare.replica.process)
             fill(cluster.api, size, setting.folder / f"sized-{size.policies}")
             following = started(cluster, size, kubeconfig, name="sized")
             namespace = berth.create_namespace(cluster, "sized", {berth.SCOPE: "sized"})
             berth.register(cluster, berth.manifests(following.replica, scope="sized"), following.replica, namespace)
             cluster.wait_for(lambda: _has_statuses(cluster), "the status of every policy to be written")
             costs = {load: _costs(following, setting, load) for load in LOADS}
-            memory.append(_memory(following))
+            most, cells = (
+                following.memory(),
+                (f"{size.policies:,}", f"{size.nodes:,}", f"{following.ready:.1f}", f"{following.resident:.0f}"),
+            )
+            memory.append((*cells, f"{most:.0f}"))
             before, seconds = cpu_seconds(following.pid), setting.pick(REST, 1.0)
             time.sleep(seconds)
             rest = (cpu_seconds(following.pid) - before) / seconds
@@ -78,15 +70,15 @@ def run(setting: BenchSetting) -> Iterator[str]:
         yield ""
         rows = [(LOADS[load], *(f"{pick(each) * 1000:.2f}" for pick in (min, statistics.median, max))) for load, each in costs.items()]
         yield from (*results_page.table(("pods", "CPU s for 1,000, least", "median", "most"), rows), "")
-    yield from (*results_page.table(("policies", "nodes", "MB when ready", "MB after the loads"), memory), "")
+    yield from (*results_page.table(("policies", "nodes", "s until ready", "MB when ready", "MB after the loads"), memory), "")
+    claim = f"{size.policies:,} policies, {size.namespaces:,} namespaces, {size.nodes:,} nodes: at most {MOST_MB:.0f} MB"
+    yield from (results_page.shown(claim, f"{most:.0f} MB", most <= MOST_MB), "")
     yield f"So, where one replica is gone and none of the others is to use more than {PLANNED:.0%} of a core:"
     yield ""
     header = ("pods/s", "all alike: replicas", "millicores of each", "all unlike: replicas", "millicores of each")
-    medians = [statistics.median(costs[load]) for load in ("job", "unlike")]  # with most policies
-    needs = {rate: [need(rate, each) for each in medians] for rate in RATES}
-    yield from results_page.table(
-        header, [(f"{rate:,}", *(cell for n in its for cell in (f"{n.replicas}", f"{n.millicores:.0f}"))) for rate, its in needs.items()]
-    )  # fmt: skip
+    alike, unlike = (statistics.median(costs[load]) for load in ("job", "unlike"))  # with most policies
+    needs = {rate: (*need(rate, alike), *need(rate, unlike)) for rate in RATES}
+    yield from results_page.table(header, [(f"{rate:,}", *(f"{number:.0f}" for number in cells)) for rate, cells in needs.items()])
 
 
 def _has_statuses(cluster: Cluster) -> bool:
@@ -95,20 +87,16 @@ def _has_statuses(cluster: Cluster) -> bool:
 
 def _costs(following: Following, setting: BenchSetting, load: str) -> list[float]:
     """Return the CPU seconds for a pod, of each round; a round before them is not counted."""
+
+    def answers() -> float:
+        return sum(following.replica.metric("berth_requests_total", phase=phase) for phase in ("mutate", "validate"))
+
     pods, costs = setting.pick(PODS, PODS // 20), []
     for _ in range(setting.pick(ROUNDS, 1) + 1):
-        answers, before = _answers(following), cpu_seconds(following.pid)
+        answered, before = answers(), cpu_seconds(following.pid)
         file = setting.bodies(f"{load}.pods")
         created = create(following.cluster.api, file, "sized", writers=WRITERS, calls=pods, dry_run=True)
         costs.append((cpu_seconds(following.pid) - before) / pods)
-        if created.failed or _answers(following) - answers < 2 * pods:
-            raise BenchError(f"{created.failed} of {pods} pods failed, {_answers(following) - answers:.0f} calls: {created.message}")
+        if created.failed or answers() - answered < 2 * pods:
+            raise BenchError(f"{created.failed} of {pods} pods failed, {answers() - answered:.0f} calls: {created.message}")
     return costs[1:]
-
-
-def _answers(following: Following) -> float:
-    return sum(following.replica.metric("berth_requests_total", phase=phase) for phase in ("mutate", "validate"))
-
-
-def _memory(following: Following) -> tuple[str, ...]:
-    return f"{following.size.policies:,}", f"{following.size.nodes:,}", f"{following.resident:.0f}", f"{following.memory():.0f}"

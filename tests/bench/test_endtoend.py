@@ -20,7 +20,7 @@ BUCKETS: Buckets = {0.01: 50.0, 0.025: 99.0, math.inf: 100.0}
 
 
 def rounds(*medians: float) -> list[CreationRound]:
-    runs = (LoadRun(calls=100, failed=0, seconds=1, p50=us, p90=us, p99=us, p999=us, longest=us, generator=0) for us in medians)
+    runs = (LoadRun(calls=100, failed=0, seconds=1, p50=us, p99=us, longest=us, generator=0) for us in medians)
     return [CreationRound(created=run, control_plane=0, own=0) for run in runs]
 
 

@@ -1,4 +1,4 @@
-"""A replica of a large cluster: how large it grows while it is called and while policies change. Its speed: bench.questions.live.
+"""A replica of a large cluster: how large it grows while it is called and while policies change. Its CPU: bench.questions.sizing.
 
 ``make test`` has nodes that only live change nothing, a change of one policy that costs a small part of all
 (``tests/policies/state/test_updater.py``), and memory that stays under load (``tests/fuzz/test_wire.py``).

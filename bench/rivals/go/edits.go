@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,21 +18,18 @@ const (
 	applied  = "berth.dev/applied"
 	capacity = "karpenter.sh/capacity-type"
 	machine  = "karpenter.k8s.aws/instance-"
-	affinity = "/spec/affinity"
-	required = affinity + "/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
 )
 
 //go:embed edits.json
 var constants []byte
-var edits = func() (all struct {
+var edits struct {
 	Note                   string // as long as Berth's own annotation is on average
 	Toleration             corev1.Toleration
 	Training, Small, Whole []corev1.NodeSelectorRequirement
 	OnDemand, Spot         corev1.NodeSelectorRequirement
-}) {
-	must(json.Unmarshal(constants, &all))
-	return all
-}()
+}
+
+func init() { must(json.Unmarshal(constants, &edits)) }
 
 type operation struct {
 	Op    string `json:"op"`
@@ -39,12 +37,9 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-type patch []operation
-
-func (p *patch) add(path string, value any) { *p = append(*p, operation{"add", path, value}) }
-
 // edit makes the edits that Berth's shipped policies make for the pods of the bench, and returns them as a JSON Patch.
-func edit(pod *corev1.Pod) (out patch) {
+func edit(pod *corev1.Pod) (patch []operation) {
+	add := func(path string, value any) { patch = append(patch, operation{"add", path, value}) }
 	gpus := int64(0)
 	for _, container := range pod.Spec.Containers {
 		limit := container.Resources.Limits["nvidia.com/gpu"]
@@ -58,117 +53,93 @@ func edit(pod *corev1.Pod) (out patch) {
 		kind = owner.Kind
 	}
 	isJob, isServer := kind == "Job" || kind == "PyTorchJob", kind == "ReplicaSet" && gpus == 1
-	var require []corev1.NodeSelectorRequirement
-	if isJob && gpus >= 4 && !names(pod, machine) {
-		require = append(require, edits.Training...)
-	} else if isServer && !names(pod, machine) {
-		require = append(require, edits.Small...)
+	isTraining := isJob && gpus >= 4
+	if !slices.Contains(pod.Spec.Tolerations, edits.Toleration) {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, edits.Toleration)
+		add("/spec/tolerations", pod.Spec.Tolerations)
 	}
-	if (isJob || isServer) && !names(pod, capacity) {
-		if isJob && isBrief(pod) {
-			require = append(require, edits.Spot)
-		} else {
-			require = append(require, edits.OnDemand)
+	if expressions := require(pod, gpus, isTraining, isJob, isServer); len(expressions) > 0 {
+		selector := required(&pod.Spec)
+		for i := range selector.NodeSelectorTerms {
+			selector.NodeSelectorTerms[i].MatchExpressions = append(selector.NodeSelectorTerms[i].MatchExpressions, expressions...)
 		}
+		add("/spec/affinity", pod.Spec.Affinity)
 	}
-	if gpus >= 2 {
-		require = append(require, edits.Whole...)
-	}
-	out.tolerate(&pod.Spec)
-	out.require(&pod.Spec, require)
-	if isJob && gpus >= 4 {
-		out.grace(&pod.Spec, 1800)
-	} else if isJob {
-		out.grace(&pod.Spec, 120)
+	former := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	if isJob && (pod.Spec.TerminationGracePeriodSeconds == nil || *pod.Spec.TerminationGracePeriodSeconds == former) { // else the author's
+		seconds := int64(120)
+		if isTraining {
+			seconds = 1800
+		}
+		pod.Spec.TerminationGracePeriodSeconds = &seconds
+		add("/spec/terminationGracePeriodSeconds", seconds)
+		for i, container := range pod.Spec.Containers {
+			for name, probe := range map[string]*corev1.Probe{"livenessProbe": container.LivenessProbe, "startupProbe": container.StartupProbe} {
+				if probe != nil && probe.TerminationGracePeriodSeconds == nil {
+					probe.TerminationGracePeriodSeconds = &former
+					add(fmt.Sprintf("/spec/containers/%d/%s/terminationGracePeriodSeconds", i, name), former)
+				}
+			}
+		}
 	}
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
-		out.add("/metadata/annotations", map[string]string{})
 	}
-	if isJob && gpus >= 4 && pod.Annotations[protect] == "" {
+	if isTraining && pod.Annotations[protect] == "" {
 		pod.Annotations[protect] = "true"
-		out.add("/metadata/annotations/"+strings.ReplaceAll(protect, "/", "~1"), "true")
 	}
 	pod.Annotations[applied] = edits.Note
-	out.add("/metadata/annotations/"+strings.ReplaceAll(applied, "/", "~1"), edits.Note)
-	return out
+	add("/metadata/annotations", pod.Annotations)
+	return patch
 }
 
-func (p *patch) tolerate(spec *corev1.PodSpec) {
-	if !slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool {
-		return t.Key == edits.Toleration.Key && t.Operator == edits.Toleration.Operator && t.TolerationSeconds == nil &&
-			(t.Effect == "" || t.Effect == edits.Toleration.Effect)
-	}) {
-		spec.Tolerations = append(spec.Tolerations, edits.Toleration)
-		p.add("/spec/tolerations", spec.Tolerations)
+// require returns what the node must have beside what the author wrote.
+func require(pod *corev1.Pod, gpus int64, isTraining, isJob, isServer bool) (expressions []corev1.NodeSelectorRequirement) {
+	if isTraining && !names(pod, machine) {
+		expressions = append(expressions, edits.Training...)
+	} else if isServer && !names(pod, machine) {
+		expressions = append(expressions, edits.Small...)
 	}
-}
-
-// require adds expressions to every required term.
-func (p *patch) require(spec *corev1.PodSpec, expressions []corev1.NodeSelectorRequirement) {
-	if len(expressions) == 0 {
-		return
-	}
-	if terms := terms(spec); len(terms) > 0 {
-		for i := range terms {
-			terms[i].MatchExpressions = append(terms[i].MatchExpressions, expressions...)
+	if (isJob || isServer) && !names(pod, capacity) {
+		lasts, err := time.ParseDuration(pod.Annotations["berth.dev/expected-duration"])
+		if isJob && err == nil && lasts <= 2*time.Hour {
+			expressions = append(expressions, edits.Spot)
+		} else {
+			expressions = append(expressions, edits.OnDemand)
 		}
-		p.add(required+"/nodeSelectorTerms", terms)
-		return
 	}
+	if gpus >= 2 {
+		expressions = append(expressions, edits.Whole...)
+	}
+	return expressions
+}
+
+// required returns the required node affinity, made with an empty term if there is none.
+func required(spec *corev1.PodSpec) *corev1.NodeSelector {
 	if spec.Affinity == nil {
 		spec.Affinity = &corev1.Affinity{}
 	}
 	if spec.Affinity.NodeAffinity == nil {
 		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
 	}
-	spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: expressions}},
+	selector := &spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if *selector == nil {
+		*selector = &corev1.NodeSelector{NodeSelectorTerms: make([]corev1.NodeSelectorTerm, 1)}
 	}
-	p.add(affinity, spec.Affinity)
-}
-
-// grace writes the grace period, unless the author wrote another than the default, and keeps it from probes.
-func (p *patch) grace(spec *corev1.PodSpec, seconds int64) {
-	former := int64(corev1.DefaultTerminationGracePeriodSeconds)
-	if spec.TerminationGracePeriodSeconds != nil && *spec.TerminationGracePeriodSeconds != former {
-		return
-	}
-	spec.TerminationGracePeriodSeconds = &seconds
-	p.add("/spec/terminationGracePeriodSeconds", seconds)
-	for i, container := range spec.Containers {
-		for name, probe := range map[string]*corev1.Probe{"livenessProbe": container.LivenessProbe, "startupProbe": container.StartupProbe} {
-			if probe != nil && probe.TerminationGracePeriodSeconds == nil {
-				probe.TerminationGracePeriodSeconds = &former
-				p.add(fmt.Sprintf("/spec/containers/%d/%s/terminationGracePeriodSeconds", i, name), former)
-			}
-		}
-	}
-}
-
-func terms(spec *corev1.PodSpec) []corev1.NodeSelectorTerm {
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return nil
-	}
-	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-}
-
-func isBrief(pod *corev1.Pod) bool {
-	if text, ok := pod.Annotations["berth.dev/expected-duration"]; ok {
-		lasts, err := time.ParseDuration(text)
-		return err == nil && lasts <= 2*time.Hour
-	}
-	return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds <= 7200
+	return *selector
 }
 
 // names tells whether the author requires a label whose key begins so.
 func names(pod *corev1.Pod, prefix string) bool {
-	for key := range pod.Spec.NodeSelector {
-		if strings.HasPrefix(key, prefix) {
-			return true
+	keys := slices.Collect(maps.Keys(pod.Spec.NodeSelector))
+	if affinity := pod.Spec.Affinity; affinity != nil && affinity.NodeAffinity != nil {
+		if selector := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; selector != nil {
+			for _, term := range selector.NodeSelectorTerms {
+				for _, expression := range term.MatchExpressions {
+					keys = append(keys, expression.Key)
+				}
+			}
 		}
 	}
-	return slices.ContainsFunc(terms(&pod.Spec), func(term corev1.NodeSelectorTerm) bool {
-		return slices.ContainsFunc(term.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return strings.HasPrefix(e.Key, prefix) })
-	})
+	return slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, prefix) })
 }

@@ -38,9 +38,7 @@ func (h *handler) Handle(_ context.Context, request admission.Request) admission
 		return admission.Allowed("")
 	}
 	changed, err := json.Marshal(pod)
-	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
-	}
+	must(err)
 	return admission.PatchResponseFromRaw(request.Object.Raw, changed)
 }
 
@@ -88,8 +86,9 @@ func main() {
 	must(err)
 	port, err := strconv.Atoi(text)
 	must(err)
-	options := webhook.Options{Host: host, Port: port, CertDir: filepath.Dir(*cert), CertName: filepath.Base(*cert), KeyName: filepath.Base(*key)}
-	server := webhook.NewServer(options)
+	server := webhook.NewServer(webhook.Options{
+		Host: host, Port: port, CertDir: filepath.Dir(*cert), CertName: filepath.Base(*cert), KeyName: filepath.Base(*key),
+	})
 	server.Register("/mutate", &webhook.Admission{Handler: &handler{decoder: admission.NewDecoder(scheme)}})
 	log.Fatal(server.Start(context.Background()))
 }

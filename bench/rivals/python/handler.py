@@ -15,72 +15,59 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-PROTECT, APPLIED = "karpenter.sh/do-not-disrupt", "berth.dev/applied"
 CAPACITY, MACHINE = "karpenter.sh/capacity-type", "karpenter.k8s.aws/instance-"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 EDITS = json.loads((Path(__file__).parents[1] / "go" / "edits.json").read_text())
 UNITS = {"s": 1, "m": 60, "h": 3600}
-Patch = list[dict[str, Any]]
+Raw = dict[str, Any]
 
 
 async def mutate(request: Request) -> JSONResponse:
     """Answer one review."""
     review = json.loads(await request.body())
-    response: dict[str, Any] = {"uid": review["request"]["uid"], "allowed": True}
-    if patch := edits(review["request"]["object"]):
+    response: Raw = {"uid": review["request"]["uid"], "allowed": True}
+    if fields := edited(review["request"]["object"]):
+        patch = [{"op": "add", "path": path, "value": value} for path, value in fields.items()]
         response |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
     return JSONResponse({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response})
 
 
-def edits(pod: dict[str, Any]) -> Patch:
-    """Return the edits that Berth's shipped policies make for the pods of the bench."""
-    spec, metadata, patch = pod["spec"], pod["metadata"], Patch()
+def edited(pod: Raw) -> Raw:
+    """Return the fields that Berth's shipped policies change in the pods of the bench."""
+    spec, metadata, fields = pod["spec"], pod["metadata"], Raw()
     gpus = sum(int(c.get("resources", {}).get("limits", {}).get("nvidia.com/gpu", 0)) for c in spec["containers"])
     if not gpus:
-        return patch
+        return fields
     tolerations, annotations = spec.get("tolerations", []), metadata.get("annotations", {})
-    if not any({"effect": "NoSchedule", **t} == EDITS["toleration"] for t in tolerations):
-        patch.append(_add("/spec/tolerations", [*tolerations, EDITS["toleration"]]))
+    if EDITS["toleration"] not in tolerations:
+        fields["/spec/tolerations"] = [*tolerations, EDITS["toleration"]]
     kind = next((owner["kind"] for owner in metadata.get("ownerReferences", ()) if owner.get("controller")), "")
     is_job = kind in ("Job", "PyTorchJob")
-    require: list[dict[str, Any]] = []
-    if is_job or (kind == "ReplicaSet" and gpus == 1):
-        if (not is_job or gpus >= 4) and not _names(spec, MACHINE):
-            require += EDITS["training"] if is_job else EDITS["small"]
-        if not _names(spec, CAPACITY):
-            require.append(EDITS["spot"] if is_job and _is_brief(spec, annotations) else EDITS["onDemand"])
+    is_training, is_server = is_job and gpus >= 4, kind == "ReplicaSet" and gpus == 1
+    terms = spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {}).get("nodeSelectorTerms", [{}])
+    keys = [*spec.get("nodeSelector", {}), *(expression["key"] for term in terms for expression in term.get("matchExpressions", ()))]
+    require: list[Raw] = []
+    if (is_training or is_server) and not any(key.startswith(MACHINE) for key in keys):
+        require += EDITS["training"] if is_training else EDITS["small"]
+    if (is_job or is_server) and CAPACITY not in keys:
+        duration = re.findall(r"(\d+)([smh])", annotations.get("berth.dev/expected-duration", "24h"))
+        is_brief = sum(int(number) * UNITS[unit] for number, unit in duration) <= 7200
+        require.append(EDITS["spot"] if is_job and is_brief else EDITS["onDemand"])
     if gpus >= 2:
         require += EDITS["whole"]
     if require:
+        terms = [{**term, "matchExpressions": [*term.get("matchExpressions", ()), *require]} for term in terms]
         affinity = spec.get("affinity", {})
-        node = affinity.setdefault("nodeAffinity", {}).setdefault(REQUIRED, {"nodeSelectorTerms": [{"matchExpressions": []}]})
-        for term in node["nodeSelectorTerms"]:
-            term["matchExpressions"] = [*term.get("matchExpressions", ()), *require]
-        patch.append(_add("/spec/affinity", affinity))
+        node = {**affinity.get("nodeAffinity", {}), REQUIRED: {"nodeSelectorTerms": terms}}
+        fields["/spec/affinity"] = {**affinity, "nodeAffinity": node}
     if is_job and spec.get("terminationGracePeriodSeconds", 30) == 30:  # otherwise the author's own
-        patch.append(_add("/spec/terminationGracePeriodSeconds", 1800 if gpus >= 4 else 120))
+        fields["/spec/terminationGracePeriodSeconds"] = 1800 if is_training else 120
         for i, container in enumerate(spec["containers"]):
             for probe in ("livenessProbe", "startupProbe"):
-                if "terminationGracePeriodSeconds" not in container.get(probe, {"terminationGracePeriodSeconds": 0}):
-                    patch.append(_add(f"/spec/containers/{i}/{probe}/terminationGracePeriodSeconds", 30))
-    protect = {PROTECT: "true"} if is_job and gpus >= 4 else {}
-    return [*patch, _add("/metadata/annotations", {**protect, **annotations, APPLIED: EDITS["note"]})]
-
-
-def _add(path: str, value: object) -> dict[str, object]:
-    return {"op": "add", "path": path, "value": value}
-
-
-def _names(spec: dict[str, Any], prefix: str) -> bool:
-    terms = spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {}).get("nodeSelectorTerms", [])
-    keys = [expression["key"] for term in terms for expression in term.get("matchExpressions", ())]
-    return any(key.startswith(prefix) for key in [*keys, *spec.get("nodeSelector", {})])
-
-
-def _is_brief(spec: dict[str, Any], annotations: dict[str, str]) -> bool:
-    if (text := annotations.get("berth.dev/expected-duration")) is None:
-        return 0 < spec.get("activeDeadlineSeconds", 0) <= 7200
-    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([smh])", text)) <= 7200
+                if probe in container and "terminationGracePeriodSeconds" not in container[probe]:
+                    fields[f"/spec/containers/{i}/{probe}/terminationGracePeriodSeconds"] = 30
+    protect = {"karpenter.sh/do-not-disrupt": "true"} if is_training else {}
+    return {**fields, "/metadata/annotations": {**protect, **annotations, "berth.dev/applied": EDITS["note"]}}
 
 
 if __name__ == "__main__":

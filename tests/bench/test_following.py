@@ -1,4 +1,4 @@
-"""The bench of a cluster that is followed: its objects; and all of it in small, as a process, on real control planes."""
+"""The bench of a cluster that is followed: its nodes; and an audit of it in small, as a process, on a real control plane."""
 
 from __future__ import annotations
 
@@ -24,20 +24,6 @@ def test_nodes_are_unlike() -> None:
     assert len({node["metadata"]["labels"]["example.com/serial"] for node in nodes}) == 600
     catalog = read_catalog([])
     assert [home(catalog, node["metadata"]["labels"]) for node in nodes].count("gfd") >= 500
-
-
-@only_in_prove
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="measuring needs two cores")
-@pytest.mark.skipif(not (WRK and shutil.which("go")), reason="there is no wrk or no Go here, with which this part of the bench works")
-def test_it_measures_and_records(tmp_path: Path) -> None:
-    """In small: replicas of both sizes answer and follow every change; all of it is on the page. One such replica, without the tables:
-    ``test_live_scale``."""
-    results = tmp_path / "RESULTS.md"
-    done = bench("live", "--quick", "--results", str(results))
-    assert done.returncode == 0, done.stderr
-    page = results.read_text()
-    assert "| policies | namespaces | nodes | s until ready |" in page
-    assert "| 100 | 1,000 | 100 | " in page
 
 
 @only_in_prove

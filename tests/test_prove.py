@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bench.record import section
+from tests.prove import section
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 OUTPUT = ["....", "1.50s call     tests/a.py::test_a", "===== 12 passed in 3.10s ====="]
