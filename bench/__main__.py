@@ -34,8 +34,6 @@ QUESTIONS: dict[str, tuple[str, Callable[[BenchSetting], Iterable[str]]]] = {
     "audit": ("Reports of a cluster", audit.run),
     "console": ("Pages of a cluster", console.run),
 }
-AB = "Two checkouts of Berth"
-ROUNDS, QUICK_ROUNDS = {"ab": 20}, 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--other", type=Path, metavar="CHECKOUT", help="the checkout that ab compares this one with")
     parser.add_argument("--results", type=Path, help=f"the page to record in; default: {results_page.RESULTS.name} beside this program")
     given = parser.parse_args(arguments)
-    every = {**QUESTIONS, "ab": (AB, ab.run)}
+    every = {**QUESTIONS, "ab": ("Two checkouts of Berth", ab.run)}
     names = list(QUESTIONS) if "all" in given.questions else given.questions
     if unknown := [name for name in names if name not in every]:
         parser.error(f"there is no question {' or '.join(unknown)}; give {', '.join(every)}")
@@ -55,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         cores = machine.cores()
         for name in names:
-            rounds = given.rounds or (QUICK_ROUNDS if given.quick else ROUNDS.get(name, 7))
+            rounds = given.rounds or (1 if given.quick else 20 if name == "ab" else 7)
             with prepared(cores, quick=given.quick, rounds=rounds, other=given.other and given.other.resolve()) as setting:
                 os.sched_setaffinity(0, {cores.load})
                 _answer(name, *every[name], setting, None if name == "ab" else results)

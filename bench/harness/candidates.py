@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from bench.harness.generators import on_core
@@ -19,41 +19,36 @@ from tests.testcluster.addons.berth import LIBRARY, ROOT
 from tests.testcluster.controlplane.processes import free_port
 
 RIVALS = ROOT / "bench" / "rivals"
-BERTH, CONTROLLER_RUNTIME, NET_HTTP, STARLETTE = "Berth", "controller-runtime", "net/http", "Starlette"
-RIVAL_NAMES = (CONTROLLER_RUNTIME, NET_HTTP, STARLETTE)
+BERTH, NET_HTTP, STARLETTE = "Berth", "net/http", "Starlette"
 
 
-@contextmanager
-def berth(setting: BenchSetting, *options: str, name: str = BERTH, tree: Path = ROOT) -> Iterator[Candidate]:
+def berth(setting: BenchSetting, *options: str, name: str = BERTH, tree: Path = ROOT) -> AbstractContextManager[Candidate]:
     """Serve the policies of ``options``, or those that are shipped, with the code of a checkout."""
     port, tls = free_port(), setting.folder / "tls"
     files = ["--tls-cert", f"{tls}/tls.crt", "--tls-key", f"{tls}/tls.key"]
     where = ["--listen", f"127.0.0.1:{port}", "--health", f"127.0.0.1:{free_port()}", "--platforms", "karpenter-aws"]
     policies = [] if "--policies" in options else ["--policies", str(tree / LIBRARY.relative_to(ROOT))]
     command = [sys.executable, "-P", "-m", "cli.main", "serve", *files, *where, *policies, *options]
-    with _running(setting, name, command, port, tree) as candidate:
-        yield candidate
+    return _running(setting, name, command, port, tree)
 
 
 @contextmanager
 def beside_rivals(setting: BenchSetting) -> Iterator[list[Candidate]]:
-    """Serve Berth, then each rival; in a quick run those in Go only if they were built before."""
+    """Serve Berth, then each rival; in a quick run the one in Go only if it was built before."""
+    programs = {NET_HTTP: _net_http(setting), STARLETTE: [sys.executable, "-P", str(RIVALS / "python" / "handler.py")]}
     with ExitStack() as stack:
         candidates = [stack.enter_context(berth(setting))]
-        for name in RIVAL_NAMES:
-            if program := [sys.executable, "-P", str(RIVALS / "python" / "handler.py")] if name == STARLETTE else _go(setting, name):
-                port, tls = free_port(), setting.folder / "tls"
-                command = [*program, "--listen", f"127.0.0.1:{port}", "--cert", f"{tls}/tls.crt", "--key", f"{tls}/tls.key"]
-                candidates.append(stack.enter_context(_running(setting, name, command, port)))
+        for name, program in programs.items():
+            port, tls = free_port(), setting.folder / "tls"
+            command = [*program, "--listen", f"127.0.0.1:{port}", "--cert", f"{tls}/tls.crt", "--key", f"{tls}/tls.key"]
+            candidates += [stack.enter_context(_running(setting, name, command, port))] if program else []
         yield candidates
 
 
-def _go(setting: BenchSetting, name: str) -> list[str] | None:
-    module = RIVALS / "go"
+def _net_http(setting: BenchSetting) -> list[str]:
     try:
-        if setting.quick and not go_build.kept(module, "rivals").exists():
-            return None
-        return [str(go_build.built(module, ".", "rivals")), "--handler", name]
+        is_built = go_build.kept(RIVALS / "go", "rival").exists()
+        return [] if setting.quick and not is_built else [str(go_build.built(RIVALS / "go", ".", "rival"))]
     except go_build.NoGo as error:
         raise BenchError(str(error)) from None
 

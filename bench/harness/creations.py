@@ -19,7 +19,7 @@ Buckets = dict[float, float]
 """upper bound in seconds -> how many were within it, as Prometheus counts"""
 
 
-def create(api: Api, pods: Path, namespace: str, *, writers: int, calls: int, dry_run: bool = False, seconds: float = 0) -> LoadRun:
+def create(api: Api, pods: Path, namespace: str, writers: int, calls: int, seconds: float = 0, *, dry_run: bool = False) -> LoadRun:
     """Create so many pods of a file in turn, or as many of them as come in ``seconds``. Raises BenchError if a call has no answer."""
     url = f"https://{api.host}:{api.port}/api/v1/namespaces/{namespace}/pods{'?dryRun=All' if dry_run else ''}"
     flags = {"max-workers": writers, "connections": writers, "duration": f"{seconds}s"}
@@ -40,35 +40,32 @@ class Burst:
     berth: Buckets
     """Berth's answers to both calls"""
 
-    @property
-    def p99(self) -> float:
-        """Return the seconds of Berth's own answers."""
-        return quantile(self.berth, 0.99)
-
 
 def burst(cluster: Cluster, berth: Berth, pods: Path, namespace: str, *, count: int = BURST_PODS) -> Burst:
     """Create ``count`` pods in a namespace that was empty before, and for which ``berth`` is called. Raises BenchError."""
-    api_before, before = cluster.api.text("/metrics"), berth.page("/metrics").body.decode()
-    created = create(cluster.api, pods, namespace, writers=WRITERS, calls=count)
-    api_after, after = cluster.api.text("/metrics"), berth.page("/metrics").body.decode()
-    pages = (after, before)
-    admitted, sooner = (total(page, "berth_pods_total", decision="admitted") for page in pages)
+
+    def pages() -> tuple[str, str]:
+        return cluster.api.text("/metrics"), berth.page("/metrics").body.decode()
+
+    api_before, before = pages()
+    created = create(cluster.api, pods, namespace, WRITERS, count)
+    api_after, after = pages()
     return Burst(
         created=created,
         stored=len(cluster.api.list("v1", "Pod", namespace)),
-        admitted=admitted - sooner,
+        admitted=total(after, "berth_pods_total", decision="admitted") - total(before, "berth_pods_total", decision="admitted"),
         fail_open=total(api_after, FAIL_OPEN) - total(api_before, FAIL_OPEN),
-        berth=more(*(buckets(page, BERTH_SECONDS) for page in pages)),
+        berth=more(buckets(after), buckets(before)),
     )
 
 
-def buckets(page: str, metric: str) -> Buckets:
-    """Return a histogram on a page of metrics, summed over all series."""
+def buckets(page: str) -> Buckets:
+    """Return the histogram of Berth's answers on a page of metrics, summed over all series."""
     sums: Buckets = {}
-    for sample in samples(page, f"{metric}_bucket"):
+    for sample in samples(page, f"{BERTH_SECONDS}_bucket"):
         bound = float(sample.labels["le"])
         sums[bound] = sums.get(bound, 0.0) + sample.value
-    return dict(sorted(sums.items()))
+    return sums
 
 
 def more(after: Buckets, before: Buckets) -> Buckets:
@@ -80,18 +77,3 @@ def within(histogram: Buckets, seconds: float) -> float:
     """Return the share that took at most ``seconds``, a bound of the histogram (KeyError otherwise); NaN if nothing was counted."""
     counted = histogram.get(math.inf, 0.0)
     return histogram[seconds] / counted if counted else math.nan
-
-
-def quantile(histogram: Buckets, share: float) -> float:
-    """Return seconds as Prometheus' histogram_quantile estimates them: evenly spread inside a bucket.
-
-    NaN if nothing was counted; past the last bound, that bound.
-    """
-    wanted, low, under = share * histogram.get(math.inf, 0.0), 0.0, 0.0
-    if not wanted:
-        return math.nan
-    for bound, value in histogram.items():
-        if value >= wanted and value > under:
-            return low if math.isinf(bound) else low + (bound - low) * (wanted - under) / (value - under)
-        low, under = bound, value
-    raise AssertionError("the last bucket has them all")

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -44,25 +44,13 @@ ALONE, BUSY = "without", "another program at work"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSize:
-    """How many objects there are; of namespaces at least those of ``many_policies``."""
-
-    policies: int
-    namespaces: int
-    nodes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Following:
     """A ready replica, and what it follows."""
 
-    size: ClusterSize
     cluster: Cluster
     replica: Berth
     ready: float
     """seconds from its start until it was"""
-    resident: float
-    """MB then"""
 
     @property
     def pid(self) -> int:
@@ -71,11 +59,42 @@ class Following:
 
     def memory(self) -> float:
         """Return resident MB (10**6 bytes)."""
-        return self.replica.metric("process_resident_memory_bytes") / 1e6
+        return machine.resident(self.pid)
 
-    def candidate(self) -> Candidate:
-        """Return the replica as a server under load."""
-        return Candidate(name="replica", address=self.replica.url.partition("//")[2], ca=self.replica.ca, pid=self.pid)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullCluster:
+    """A control plane that is full of GPU pods, and the replica that admitted them."""
+
+    setting: BenchSetting
+    cluster: Cluster
+    candidate: Candidate
+    kubeconfig: Path
+    """of the audit's account"""
+
+    def disturbed(self, name: str, disturbance: Callable[[], AbstractContextManager[object]]) -> Iterator[str]:
+        """Yield a table and verdicts on calls at fixed times: alone, beside an unrelated program, beside ``disturbance``.
+
+        The caller is urgent: it shares its core with the control plane and what else is at work, and must not be late itself.
+        """
+
+        def run(context: Callable[[], AbstractContextManager[object]]) -> LoadRun:
+            with context():
+                load = self.setting.start(self.candidate, "mixed", self.setting.pick(SECONDS, 1.5), {"rate": CALLS})
+                os.setpriority(os.PRIO_PROCESS, load.process.pid, -15)
+                return load.result()
+
+        busy = partial(_busy, self.setting.cores.load)
+        contexts = {ALONE: partial(run, nullcontext), BUSY: partial(run, busy), name: partial(run, disturbance)}
+        runs = in_turn(contexts, min(5, self.setting.rounds), warm_up=0)
+        yield f"A replica's answers to {CALLS} calls a second at fixed times, medians of rounds in turn. The replica has one core; the"
+        yield "caller, the control plane and what else is at work share the other."
+        rows = ((s, f"{sum(r.failed for r in its)}", *(milliseconds(median(its, p)) for p in ("p50", "p99"))) for s, its in runs.items())
+        yield from ("", *results_page.table(("beside it", "shed", "p50 ms", "p99 ms"), rows), "")
+        for state in (ALONE, BUSY):
+            slower = ratio(runs[name], runs[state], "p99")
+            claim = f'p99 beside "{name}" at most {MOST_SLOWER} of that beside "{state}"'
+            yield results_page.shown(claim, str(slower), slower.middle <= MOST_SLOWER)
 
 
 @contextmanager
@@ -97,27 +116,36 @@ def control_plane(setting: BenchSetting) -> Iterator[Cluster]:
         os.sched_setaffinity(0, {setting.cores.load})
 
 
-def started(cluster: Cluster, size: ClusterSize, kubeconfig: Path, core: int | None = None, name: str = "live") -> Following:
-    """Start a replica and wait until it is ready; then pin it to a core, if one is given."""
+def started(cluster: Cluster, kubeconfig: Path, name: str = "live") -> Following:
+    """Start a replica and wait until it is ready."""
     begun = time.time()
     replica = berth.serve(cluster, name, kubeconfig)
     (serving,) = replica.events("serving")
     ready = datetime.fromisoformat(serving["time"]).timestamp() - begun
-    if core is not None:
-        os.sched_setaffinity(replica.process.popen.pid, {core})
-    return Following(size=size, cluster=cluster, replica=replica, ready=ready, resident=machine.resident(replica.process.popen.pid))
+    return Following(cluster=cluster, replica=replica, ready=ready)
 
 
-def registered(cluster: Cluster, setting: BenchSetting, name: str, specs: Mapping[str, Raw]) -> tuple[Following, Path]:
-    """Return a replica with these policies, registered for namespaces with SCOPE=``name``, and a kubeconfig of the audit's account."""
-    kubeconfig, auditor = installed.install(cluster), setting.folder / f"{name}.kubeconfig"
-    installed.write_kubeconfig(auditor, cluster, installed.token(cluster, account=installed.AUDITOR))
-    following = started(cluster, ClusterSize(policies=len(specs), namespaces=0, nodes=0), kubeconfig, setting.cores.server, name)
-    for policy, spec in specs.items():
-        apply_policy(cluster, policy, spec)
-    values = berth.manifests(following.replica, scope=name, kubeconfig=kubeconfig)
-    berth.register(cluster, values, following.replica, create_namespace(cluster, "probe", {SCOPE: name}))
-    return following, auditor
+@contextmanager
+def full_cluster(
+    setting: BenchSetting, name: str, specs: Mapping[str, Raw], jobs: int, namespaces: int, nodes: int
+) -> Iterator[FullCluster]:
+    """Run a replica with these policies beside a control plane that is full of GPU pods, which the replica admitted."""
+    with control_plane(setting) as cluster:
+        kubeconfig, auditor = installed.install(cluster), setting.folder / "auditor.kubeconfig"
+        installed.write_kubeconfig(auditor, cluster, installed.token(cluster, account=installed.AUDITOR))
+        following = started(cluster, kubeconfig, name)
+        os.sched_setaffinity(following.pid, {setting.cores.server})
+        for policy, spec in specs.items():
+            apply_policy(cluster, policy, spec)
+        values = berth.manifests(following.replica, scope=name, kubeconfig=kubeconfig)
+        berth.register(cluster, values, following.replica, create_namespace(cluster, "probe", {SCOPE: name}))
+        _for_each(cluster.api.create, fleet(nodes))
+        _for_each(lambda number: create_namespace(cluster, f"team-{number}", {SCOPE: name}), range(namespaces))
+        names = [node["metadata"]["name"] for node in fleet(nodes)]
+        _for_each(lambda number: _create_job(cluster.api, f"team-{number % namespaces}", number, names), range(jobs))
+        address = following.replica.url.partition("//")[2]
+        candidate = Candidate(name=name, address=address, ca=following.replica.ca, pid=following.pid)
+        yield FullCluster(setting=setting, cluster=cluster, candidate=candidate, kubeconfig=auditor)
 
 
 def apply_policy(cluster: Cluster, name: str, spec: Raw) -> None:
@@ -127,42 +155,29 @@ def apply_policy(cluster: Cluster, name: str, spec: Raw) -> None:
         raise BenchError(reply.message)
 
 
-def fill(api: Api, size: ClusterSize, folder: Path) -> None:
-    """Create the policies of ``many_policies``, its namespaces and more, and nodes of every kind that the test cluster knows."""
+def fill(api: Api, folder: Path, *, policies: int, number_of_nodes: int) -> None:
+    """Create the policies and namespaces of ``many_policies``, and nodes of every kind that the test cluster knows."""
     folder.mkdir()
-    many_policies.write(size.policies, folder)
-    namespaces = list(_read(folder / "namespaces.yaml"))
-    for number in range(len(namespaces), size.namespaces):
-        labels = {"unit": f"plain-{number:05}", "environment": "test"}
-        namespaces.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": labels["unit"], "labels": labels}})
-    policies = (value for file in sorted((folder / "policies").glob("*.yaml")) for value in _read(file))
-    for values in (namespaces, policies, fleet(size.nodes)):
-        _for_each(api.create, values)
-
-
-def fill_with_jobs(cluster: Cluster, name: str, jobs: int, namespaces: int, number_of_nodes: int) -> None:
-    """Create nodes, namespaces with SCOPE=``name``, and Jobs with their pods, bound as a scheduler binds them."""
-    api, names = cluster.api, [node["metadata"]["name"] for node in fleet(number_of_nodes)]
+    many_policies.write(policies, folder)
+    for file in (folder / "namespaces.yaml", *sorted((folder / "policies").glob("*.yaml"))):
+        _for_each(api.create, (value for value in yaml.load_all(file.read_text(), yaml.CSafeLoader) if value))
     _for_each(api.create, fleet(number_of_nodes))
-    _for_each(lambda number: create_namespace(cluster, f"team-{number}", {SCOPE: name}), range(namespaces))
 
-    def create_job(number: int) -> None:
-        namespace, job = f"team-{number % namespaces}", {"apiVersion": "batch/v1", "kind": "Job"}
-        limits = {"nvidia.com/gpu": str(1 + number % 8)}
-        spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "train:1", "resources": {"limits": limits}}]}
-        created = api.create({**job, "metadata": {"name": f"train-{number}"}, "spec": {"template": {"spec": spec}}}, namespace)
-        owner = {**job, "name": f"train-{number}", "uid": created["metadata"]["uid"], "controller": True}
-        for index in range(PODS_OF_A_JOB):
-            pod = f"train-{number}-{index}"
-            api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod, "ownerReferences": [owner]}, "spec": spec}, namespace)
-            node = names[(number * PODS_OF_A_JOB + index) % number_of_nodes]
-            target = {"apiVersion": "v1", "kind": "Node", "name": node}
-            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
-            reply = api.call("POST", f"/api/v1/namespaces/{namespace}/pods/{pod}/binding", binding)
-            if not reply.ok:
-                raise BenchError(reply.message)
 
-    _for_each(create_job, range(jobs))
+def _create_job(api: Api, namespace: str, number: int, names: Sequence[str]) -> None:
+    """Create a Job with its pods, bound as a scheduler binds them."""
+    job, limits = {"apiVersion": "batch/v1", "kind": "Job"}, {"nvidia.com/gpu": str(1 + number % 8)}
+    spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "train:1", "resources": {"limits": limits}}]}
+    created = api.create({**job, "metadata": {"name": f"train-{number}"}, "spec": {"template": {"spec": spec}}}, namespace)
+    owner = {**job, "name": f"train-{number}", "uid": created["metadata"]["uid"], "controller": True}
+    for i in range(number * PODS_OF_A_JOB, (number + 1) * PODS_OF_A_JOB):
+        metadata = {"name": f"train-{i}", "ownerReferences": [owner]}
+        api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, namespace)
+        target = {"apiVersion": "v1", "kind": "Node", "name": names[i % len(names)]}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": f"train-{i}"}, "target": target}
+        reply = api.call("POST", f"/api/v1/namespaces/{namespace}/pods/train-{i}/binding", binding)
+        if not reply.ok:
+            raise BenchError(reply.message)
 
 
 def fleet(number: int) -> Iterator[Raw]:
@@ -180,39 +195,6 @@ def fleet(number: int) -> Iterator[Raw]:
         yield node
 
 
-def disturbed(
-    setting: BenchSetting, following: Following, name: str, disturbance: Callable[[], AbstractContextManager[object]]
-) -> Iterator[str]:
-    """Yield a table of calls at fixed times: alone, beside a program that knows nothing of the cluster, beside the disturbance; verdicts.
-
-    The caller is urgent: it shares its core with the control plane and what else is at work, and must not be late itself.
-    """
-
-    def run(context: Callable[[], AbstractContextManager[object]]) -> LoadRun:
-        with context():
-            load = setting.start(following.candidate(), "mixed", setting.pick(SECONDS, 1.5), {"rate": CALLS})
-            os.setpriority(os.PRIO_PROCESS, load.process.pid, -15)
-            return load.result()
-
-    contexts: dict[str, Callable[[], AbstractContextManager[object]]] = {
-        ALONE: nullcontext,
-        BUSY: partial(_busy, setting.cores.load),
-        name: disturbance,
-    }
-    runs = in_turn({state: partial(run, context) for state, context in contexts.items()}, min(5, setting.rounds), warm_up=0)
-    rows = [
-        (state, f"{sum(r.calls for r in its):,}", f"{sum(r.failed for r in its)}", *(milliseconds(median(its, p)) for p in ("p50", "p99")))
-        for state, its in runs.items()
-    ]
-    yield f"A replica's answers to {CALLS} calls a second at fixed times, medians of rounds in turn. The replica has one core; the"
-    yield "caller, the control plane and what else is at work share the other."
-    yield from ("", *results_page.table(("beside it", "calls", "shed", "p50 ms", "p99 ms"), rows), "")
-    for state in (ALONE, BUSY):
-        slower = ratio(runs[name], runs[state], "p99")
-        claim = f'p99 beside "{name}" at most {MOST_SLOWER} of that beside "{state}"'
-        yield results_page.shown(claim, str(slower), slower.middle <= MOST_SLOWER)
-
-
 @contextmanager
 def _busy(core: int) -> Iterator[None]:
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=on_core(core))
@@ -221,10 +203,6 @@ def _busy(core: int) -> Iterator[None]:
     finally:
         process.kill()
         process.wait()
-
-
-def _read(file: Path) -> Iterator[Raw]:
-    return (value for value in yaml.load_all(file.read_text(), yaml.CSafeLoader) if value)
 
 
 def _for_each(action: Callable[..., object], values: Iterable[object]) -> None:

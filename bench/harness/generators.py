@@ -70,16 +70,16 @@ def wrk(url: str, bodies: Path, core: int, *, connections: int, seconds: int) ->
     for times in RETRIES:
         options = ["-t1", f"-c{connections}", f"-d{seconds * times}s", "--timeout", "30s", "-s", str(FOLDER / "wrk.lua")]
         command = [program, *options, url, "--", str(bodies), str(_first_number())]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = _children()
         done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=on_core(core))
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = _children() - before
         if done.returncode != 0 or not done.stdout.rstrip().endswith("}"):
             raise BenchError(f"wrk failed: {(done.stderr or done.stdout).strip()}")
         result = json.loads(done.stdout.rstrip().splitlines()[-1])
         if broken := result.pop("broken"):
             raise BenchError(f"{broken} connections to {url} broke")
         if result["calls"] and not result["failed"]:
-            return LoadRun(**result, generator=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            return LoadRun(**result, generator=used)
     raise BenchError(f"of {result['calls']} calls to {url} {result['failed']} were not answered with 200: is the machine this busy?")
 
 
@@ -103,19 +103,14 @@ class Vegeta:
         command = [self._program, "attack", "-format=json", "-http2=false", "-max-body=2000", *words]
         self.process = subprocess.Popen(command, preexec_fn=None if core is None else on_core(core))
 
-    def is_running(self) -> bool:
-        """Return whether calls are still made."""
-        return self.process.poll() is None
-
     def result(self) -> LoadRun:
         """Wait for the end. Raises BenchError if vegeta failed or a call had no answer."""
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = _children()
         if self.process.wait() != 0:
             raise BenchError("vegeta failed")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = _children() - before
         encoded = subprocess.run([self._program, "encode", "-to=csv", self._results], capture_output=True, text=True, check=True).stdout
-        generator = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return summarized(csv.reader(encoded.splitlines()), expected=self._expected, warm_up=self._warm_up, generator=generator)
+        return summarized(csv.reader(encoded.splitlines()), expected=self._expected, warm_up=self._warm_up, generator=used)
 
 
 def summarized(rows: Iterable[Sequence[str]], *, expected: str, warm_up: float, generator: float) -> LoadRun:
@@ -147,6 +142,12 @@ def targets(url: str, bodies: Path, *, token: str, first: int, calls: int) -> It
     for number in range(calls or len(lines)):
         body = base64.b64encode(inputs.with_number(lines[number % len(lines)], first + number)).decode()
         yield orjson.dumps({"method": "POST", "url": url, "header": header, "body": body}) + b"\n"
+
+
+def _children() -> float:
+    """Return the CPU seconds of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _first_number() -> int:

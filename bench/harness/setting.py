@@ -17,6 +17,7 @@ from bench.harness.intervals import in_turn, median, ratio
 from bench.inputs import bodies
 from tests.support import certificate_files, machine
 from tests.support.machine import BenchError, Cores
+from tests.testcluster.calls import request_once
 
 T = TypeVar("T")
 Runs = dict[str, list[LoadRun]]
@@ -47,15 +48,10 @@ class Candidate:
         """Return the answer to a review. Raises BenchError if its status is not 200."""
         context = ssl.create_default_context(cafile=str(self.ca))
         connection = http.client.HTTPSConnection(self.address, context=context, timeout=PATIENCE)
-        try:
-            connection.request("POST", "/mutate?timeout=5s", body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            answer_body = answer.read()
-        finally:
-            connection.close()
+        answer = request_once(connection, "POST", "/mutate?timeout=5s", body, {"Content-Type": "application/json"})
         if answer.status != 200:
-            raise BenchError(f"{self.name} answered {answer.status}: {answer_body[:200]!r}")
-        return answer_body
+            raise BenchError(f"{self.name} answered {answer.status}: {answer.body[:200]!r}")
+        return answer.body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,9 @@ def write(number: int, folder: Path) -> None:
     values = list(_policies(number - SHIPPED))
     for start in range(0, len(values), PER_FILE):
         (policies / f"teams-{start // PER_FILE:03}.yaml").write_text(_yaml(values[start : start + PER_FILE]))
-    (folder / "namespaces.yaml").write_text(_yaml(_namespace(i) for i in range(NAMESPACES)))
+    labels = ({"unit": f"unit-{i:03}", "environment": "prod"} for i in range(NAMESPACES))
+    metadata = ({"name": namespace(i), "labels": each} for i, each in enumerate(labels))
+    (folder / "namespaces.yaml").write_text(_yaml({"apiVersion": "v1", "kind": "Namespace", "metadata": each} for each in metadata))
 
 
 def change(policies: Path, most: int) -> None:
@@ -60,19 +62,11 @@ def _yaml(documents: Iterable[dict[str, Any]]) -> str:
     return _BETWEEN.join(yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False) for document in documents)
 
 
-def _namespace(number: int) -> dict[str, Any]:
-    labels = {"unit": f"unit-{number:03}", "environment": "prod"}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace(number), "labels": labels}}
-
-
 def _policies(number: int) -> Iterator[dict[str, Any]]:
     for i in range(number):
         at = i * 7 % NAMESPACES  # seven and a thousand share no factor: every namespace is met
-        kind, metadata, spec = (
-            "GPUPolicy",
-            {"name": f"own-{i:05}", "namespace": namespace(at)},
-            {"mode": "Enforce", **_SPECS[i % len(_SPECS)]},
-        )
+        kind, metadata = "GPUPolicy", {"name": f"own-{i:05}", "namespace": namespace(at)}
+        spec: dict[str, Any] = {"mode": "Enforce", **_SPECS[i % len(_SPECS)]}
         if i % 5 == 0:
             kind, metadata = "ClusterGPUPolicy", {"name": f"unit-{i:05}"}
             spec["match"] = {**spec.get("match", {}), "namespaceSelector": {"matchLabels": {"unit": f"unit-{at:03}"}}}

@@ -92,9 +92,8 @@ def _training(chance: random.Random, *, is_small: bool) -> Review:
     if is_small:
         del pod["spec"]["containers"][1:]
     resources = pod["spec"]["containers"][0]["resources"]
-    resources["limits"]["nvidia.com/gpu"] = resources["requests"]["nvidia.com/gpu"] = str(
-        chance.choice((1, 1, 2) if is_small else (4, 8, 8, 8))
-    )
+    gpus = str(chance.choice((1, 1, 2) if is_small else (4, 8, 8, 8)))
+    resources["limits"]["nvidia.com/gpu"] = resources["requests"]["nvidia.com/gpu"] = gpus
     if not is_small and chance.random() < 0.2:
         command = {"exec": {"command": ["test", "-e", "/ckpt/alive"]}, "periodSeconds": 30, "failureThreshold": 10}
         pod["spec"]["containers"][0]["livenessProbe"] = command

@@ -16,7 +16,6 @@ CONNECTIONS = 16
 
 
 def run(setting: BenchSetting) -> Iterator[str]:
-    """Yield the section."""
     yield f"Berth with the shipped library, {CONNECTIONS} connections, the loads mixed and unlike in turn for three seconds each."
     yield ""
     early, late = setting.pick((EARLY, LATE), (1_000, 3_000))

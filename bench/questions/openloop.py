@@ -12,7 +12,6 @@ SHARES = {"half": 0.5, "nine tenths": 0.9}
 
 
 def run(setting: BenchSetting) -> Iterator[str]:
-    """Yield the section."""
     rows = []
     with berth(setting) as server:
         setting.closed(server, "mixed", 16)

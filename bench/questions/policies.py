@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 
 import orjson
 
 from bench.harness.candidates import berth
-from bench.harness.intervals import median, ratio
-from bench.harness.setting import PATIENCE, BenchSetting, Candidate, Runs, milliseconds
+from bench.harness.intervals import ratio
+from bench.harness.setting import COMPARISON, PATIENCE, BenchSetting, Candidate, comparison
 from bench.inputs import many_policies, workloads
 from bench.inputs.bodies import NAMESPACES
 from tests.support import machine, results_page
@@ -22,7 +21,6 @@ from tests.support.machine import BenchError
 NUMBERS = (10, 100, 1_000, 10_000)
 BARRED = 1_000
 """policies for which there are bars"""
-CONNECTIONS = 16
 LEAST = 0.9
 """of the rate at ten policies"""
 MOST_HELD_MS = 10.0
@@ -36,75 +34,61 @@ QUIET, AROUND = 1.5, 0.3
 
 
 def run(setting: BenchSetting) -> Iterator[str]:
-    """Yield the section."""
     numbers = setting.pick(NUMBERS, NUMBERS[:2])
-    yield f"Berth alone, {CONNECTIONS} connections, {NAMESPACES:,} namespaces. {' '.join((many_policies.__doc__ or '').split())}"
+    yield f"Berth alone, {NAMESPACES:,} namespaces. {' '.join((many_policies.__doc__ or '').split())}"
     yield ""
+    rows: list[Sequence[str]] = []
+    verdicts: list[str] = []
     with ExitStack() as stack:
-        servers = {number: stack.enter_context(berth(setting, *_options(setting, number), name=f"{number:,}")) for number in numbers}
-        rows: list[Sequence[str]] = []
-        verdicts: list[str] = []
+        servers = {f"{number:,} policies": stack.enter_context(_serving(setting, number)) for number in numbers}
         for load, file in LOADS.items():
-            runs = setting.turns([*servers.values()], partial(setting.closed, load=file, connections=CONNECTIONS))
-            rows += _rows(load, runs, [*servers.values()])
-            verdicts += _verdict(load, runs) if BARRED in numbers else []
-        header = ("load", "policies", "reviews/s", "p50 ms", "p99 ms", "CPU us", "rate to that at 10", "resident MB")
-        yield from (*results_page.table(header, rows), "", *verdicts, "")
-        yield f"A file of policies is rewritten again and again while {RATE:,} calls a second come at fixed times (mixed). The longest"
-        yield "latency of any call, from when it was due: median of the changes, and most."
-        yield ""
-        rows, verdicts = [], []
-        for number in [number for number in numbers if number in (BARRED, numbers[-1])]:
-            row, longest = _swaps(setting, servers[number], setting.folder / f"policies-{number}" / "policies")
-            rows.append((servers[number].name, *row))
-            if number == BARRED:
-                claim = f"a swap of {BARRED:,} policies holds no review for more than {MOST_HELD_MS:.0f} ms"
-                verdicts.append(results_page.shown(claim, f"{longest:.1f} ms at most", longest <= MOST_HELD_MS))
-    moments = ("ms before a change", "ms until it was in force", f"ms within {AROUND} s of the swap")
-    yield from (*results_page.table(("policies", "changes", "s until in force", *moments), rows), "", *verdicts)
+            runs = setting.turns([*servers.values()], partial(setting.closed, load=file, connections=16))
+            rows += comparison(f"{load}, 16", runs)
+            few, many = runs[f"{numbers[0]:,} policies"], runs[f"{min(BARRED, numbers[-1]):,} policies"]
+            rate, cpu = ratio(many, few, "rate"), ratio(few, many, "cpu")
+            claim = f"{load}: at {BARRED:,} policies {LEAST} of the rate at ten"
+            verdicts.append(results_page.shown(claim, f"{rate}; by CPU {cpu}", rate.middle >= LEAST))
+        memory = ", ".join(f"{name} {machine.resident(server.pid):.0f} MB" for name, server in servers.items())
+        number = min(BARRED, numbers[-1])
+        swaps = _swaps(setting, servers[f"{number:,} policies"], setting.folder / f"policies-{number}" / "policies")
+    header = (*COMPARISON[:-2], "the rate at 10 to its", "its CPU to that at 10")
+    yield from (*results_page.table(header, rows), "", f"Resident memory: {memory}.", "", *verdicts, "")
+    yield f"A file of policies is rewritten again and again while {RATE:,} calls a second come at fixed times (mixed)."
+    yield ""
+    cells = [(f"{seconds:.1f}", *(f"{ms:.1f}" for ms in longest)) for seconds, *longest in swaps]
+    moments = ("longest ms before a change", "ms until it was in force", f"ms within {AROUND} s of the swap")
+    yield from (*results_page.table(("s until in force", *moments), cells), "")
+    longest = max(longest[-1] for longest in swaps)
+    claim = f"a swap of {number:,} policies holds no review for more than {MOST_HELD_MS:.0f} ms"
+    yield results_page.shown(claim, f"{longest:.1f} ms at most", longest <= MOST_HELD_MS)
 
 
-def _options(setting: BenchSetting, number: int) -> tuple[str, ...]:
+def _serving(setting: BenchSetting, number: int) -> AbstractContextManager[Candidate]:
     folder = setting.folder / f"policies-{number}"
     folder.mkdir()
     many_policies.write(number, folder)
-    return "--policies", str(folder / "policies"), "--facts", str(folder / "namespaces.yaml")
+    options = ("--policies", str(folder / "policies"), "--facts", str(folder / "namespaces.yaml"))
+    return berth(setting, *options, name=f"{number:,} policies")
 
 
-def _rows(load: str, runs: Runs, servers: Sequence[Candidate]) -> Iterator[tuple[str, ...]]:
-    for server in servers:
-        its = runs[server.name]
-        figures = (
-            f"{median(its, 'rate'):,.0f}",
-            *(milliseconds(median(its, name)) for name in ("p50", "p99")),
-            f"{median(its, 'cpu'):.0f}",
-        )
-        yield load, server.name, *figures, str(ratio(its, runs[servers[0].name], "rate")), f"{machine.resident(server.pid):.0f}"
-
-
-def _verdict(load: str, runs: Runs) -> Iterator[str]:
-    few, many = runs[f"{NUMBERS[0]:,}"], runs[f"{BARRED:,}"]
-    rate, cpu = ratio(many, few, "rate"), ratio(few, many, "cpu")
-    yield results_page.shown(f"{load}: at {BARRED:,} policies {LEAST} of the rate at ten", f"{rate}; by CPU {cpu}", rate.middle >= LEAST)
-
-
-def _swaps(setting: BenchSetting, server: Candidate, policies: Path) -> tuple[list[str], float]:
-    """Change a policy under load; return cells, and the longest latency around a swap in ms. Raises BenchError if no change acts."""
+def _swaps(setting: BenchSetting, server: Candidate, policies: Path) -> list[tuple[float, ...]]:
+    """Change a policy under load; return the seconds until each acted, and the longest latencies before, until and around it in ms."""
     load = setting.start(server, "spread", setting.pick(45.0, 6.0), {"rate": RATE})
     review = workloads.recorded("pods-create-train-llama")
     workloads.move(review, many_policies.WATCHED)
     resources = review["request"]["object"]["spec"]["containers"][0]["resources"]
     resources["limits"]["nvidia.com/gpu"] = resources["requests"]["nvidia.com/gpu"] = str((FEW + MANY) // 2)
     time.sleep(1)
-    swaps = [_swap(server, policies, orjson.dumps(review), MANY if i % 2 else FEW) for i in range(setting.pick(6, 1)) if load.is_running()]
+    swaps = [_swap(server, policies, orjson.dumps(review), MANY if i % 2 else FEW) for i in range(setting.pick(6, 1))]
     calls = load.result().latencies
-    if not (swaps := [swap for swap in swaps if swap[-1] + AROUND < calls[-1][0]]):
-        raise BenchError("no change of policies was in force before the calls ended")
-    spans = [((quiet, written), (written, swapped), (swapped - AROUND, swapped + AROUND)) for quiet, written, swapped in swaps]
-    longest = [[max((us for sent, us in calls if since <= sent <= until), default=0.0) / 1e3 for since, until in span] for span in spans]
-    cells = (f"{statistics.median(times):.1f}, {max(times):.1f}" for times in zip(*longest, strict=True))
-    seconds = statistics.median(swapped - written for _, written, swapped in swaps)
-    return [f"{len(swaps)}", f"{seconds:.1f}", *cells], max(times[-1] for times in longest)
+
+    def longest(since: float, until: float) -> float:
+        return max((us for sent, us in calls if since <= sent <= until), default=0.0) / 1e3
+
+    return [
+        (swapped - written, longest(quiet, written), longest(written, swapped), longest(swapped - AROUND, swapped + AROUND))
+        for quiet, written, swapped in swaps
+    ]
 
 
 def _swap(server: Candidate, policies: Path, review: bytes, most: int) -> tuple[float, float, float]:

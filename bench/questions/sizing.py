@@ -12,8 +12,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 from bench.harness.creations import create
-from bench.harness.following import ClusterSize, Following, control_plane, fill, started
+from bench.harness.following import Following, control_plane, fill, started
 from bench.harness.setting import BenchSetting
+from bench.inputs.bodies import NAMESPACES
 from policies.policy import API_VERSION
 from tests.support import results_page
 from tests.support.machine import BenchError, cpu_seconds
@@ -22,8 +23,7 @@ from tests.testcluster.addons.installed import install
 from tests.testcluster.controlplane.cluster import Cluster
 
 LOADS = {"job": "alike: the pods of one Job", "mixed": "1,000 pods of 60 workloads", "unlike": "all unlike in what is read"}
-SIZES = tuple(ClusterSize(policies=number, namespaces=1_000, nodes=1_000) for number in (100, 1_000))
-QUICK = (ClusterSize(policies=10, namespaces=1_000, nodes=10),)
+POLICIES, NODES = (100, 1_000), 1_000
 PODS, ROUNDS, WRITERS = 1_000, 3, 4
 """So few writers that a replica gets one review at a time: many at once cost it less each."""
 REST = 10.0
@@ -33,7 +33,7 @@ PLANNED = 0.7
 LEAST = 3
 """replicas: one is replaced while another fails"""
 MOST_MB = 150.0
-"""with as many policies, namespaces and nodes as the last of SIZES"""
+"""with a thousand policies, namespaces and nodes"""
 RATES = (50, 100, 200, 500, 1_000)
 
 
@@ -44,34 +44,35 @@ def need(rate: float, each: float) -> tuple[int, float]:
 
 
 def run(setting: BenchSetting) -> Iterator[str]:
-    """Yield the section."""
     yield "A replica that follows an API server, policies and nodes of bench/inputs/many_policies.py; pods are created there by dry runs of"
     yield f"{WRITERS} writers, and both calls of each reach it over TLS. CPU is the replica's, user and system, for 1,000 pods."
     yield ""
     memory: list[Sequence[str]] = []
-    for size in setting.pick(SIZES, QUICK):
+    nodes = setting.pick(NODES, 10)
+    for policies in setting.pick(POLICIES, (10,)):
         with control_plane(setting) as cluster:
             kubeconfig = install(cluster)
-            fill(cluster.api, size, setting.folder / f"sized-{size.policies}")
-            following = started(cluster, size, kubeconfig, name="sized")
+            fill(cluster.api, setting.folder / f"sized-{policies}", policies=policies, number_of_nodes=nodes)
+            following = started(cluster, kubeconfig)
+            resident = following.memory()
             namespace = berth.create_namespace(cluster, "sized", {berth.SCOPE: "sized"})
             berth.register(cluster, berth.manifests(following.replica, scope="sized"), following.replica, namespace)
             cluster.wait_for(lambda: _has_statuses(cluster), "the status of every policy to be written")
             costs = {load: _costs(following, setting, load) for load in LOADS}
             most, cells = (
                 following.memory(),
-                (f"{size.policies:,}", f"{size.nodes:,}", f"{following.ready:.1f}", f"{following.resident:.0f}"),
+                (f"{policies:,}", f"{nodes:,}", f"{following.ready:.1f}", f"{resident:.0f}"),
             )
             memory.append((*cells, f"{most:.0f}"))
             before, seconds = cpu_seconds(following.pid), setting.pick(REST, 1.0)
             time.sleep(seconds)
             rest = (cpu_seconds(following.pid) - before) / seconds
-        yield f"With {size.policies:,} policies and {size.nodes:,} nodes; nobody calls: {rest:.1%} of a core."
+        yield f"With {policies:,} policies and {nodes:,} nodes; nobody calls: {rest:.1%} of a core."
         yield ""
         rows = [(LOADS[load], *(f"{pick(each) * 1000:.2f}" for pick in (min, statistics.median, max))) for load, each in costs.items()]
         yield from (*results_page.table(("pods", "CPU s for 1,000, least", "median", "most"), rows), "")
     yield from (*results_page.table(("policies", "nodes", "s until ready", "MB when ready", "MB after the loads"), memory), "")
-    claim = f"{size.policies:,} policies, {size.namespaces:,} namespaces, {size.nodes:,} nodes: at most {MOST_MB:.0f} MB"
+    claim = f"{policies:,} policies, {NAMESPACES:,} namespaces, {nodes:,} nodes: at most {MOST_MB:.0f} MB"
     yield from (results_page.shown(claim, f"{most:.0f} MB", most <= MOST_MB), "")
     yield f"So, where one replica is gone and none of the others is to use more than {PLANNED:.0%} of a core:"
     yield ""

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.harness.creations import Buckets, more, quantile, within
-from bench.harness.generators import LoadRun
+from bench.harness.creations import Buckets, more, within
+from bench.harness.intervals import median_of
 from bench.harness.native import MUTATE, NATIVE, NONE
-from bench.questions.endtoend import CreationRound, added_p50, added_ratio
+from bench.questions.endtoend import CreationRound, added, added_ratio
 from tests.bench.test_main import bench
 from tests.support.counts import only_in_prove
 
@@ -20,8 +20,7 @@ BUCKETS: Buckets = {0.01: 50.0, 0.025: 99.0, math.inf: 100.0}
 
 
 def rounds(*medians: float) -> list[CreationRound]:
-    runs = (LoadRun(calls=100, failed=0, seconds=1, p50=us, p99=us, longest=us, generator=0) for us in medians)
-    return [CreationRound(created=run, control_plane=0, own=0) for run in runs]
+    return [CreationRound(rate=100, p50=us, p99=us, control_plane=0, own=0) for us in medians]
 
 
 SEEN = {NONE: rounds(1000, 1100, 1200), NATIVE: rounds(2000, 2100, 2200), MUTATE: rounds(2500, 2600, 2700)}
@@ -29,7 +28,7 @@ SEEN = {NONE: rounds(1000, 1100, 1200), NATIVE: rounds(2000, 2100, 2200), MUTATE
 
 def test_what_is_added_is_taken_round_by_round() -> None:
     """A machine that grows slower with every round adds to all alike, and not to the difference."""
-    interval = added_p50(SEEN, MUTATE)
+    interval = median_of(added(SEEN, MUTATE))
     assert (interval.middle, interval.low, interval.high) == (1500, 1500, 1500)
 
 
@@ -41,7 +40,7 @@ def test_what_is_added_is_compared() -> None:
 def test_an_interval_covers_what_rounds_say() -> None:
     """Rounds that differ give an interval around their median, which one disturbed round does not move."""
     seen = {NONE: rounds(*[1000] * 7), NATIVE: rounds(1100, 1150, 1200, 1250, 1300, 1350, 9000)}
-    interval = added_p50(seen, NATIVE)
+    interval = median_of(added(seen, NATIVE))
     assert interval.middle == 250
     assert 100 <= interval.low < 250 < interval.high <= 8000
 
@@ -52,12 +51,6 @@ def test_a_round_in_which_nothing_was_added_is_no_error() -> None:
     assert added_ratio(seen, MUTATE, NATIVE).middle == 1.5
 
 
-@pytest.mark.parametrize(("share", "seconds"), [(0.25, 0.005), (0.5, 0.01), (0.99, 0.025), (0.999, 0.025)])
-def test_a_quantile_is_estimated_as_prometheus_does(share: float, seconds: float) -> None:
-    """Evenly spread inside its bucket; the last bound where it is past that."""
-    assert quantile(BUCKETS, share) == pytest.approx(seconds)
-
-
 def test_a_share_is_exact_at_a_bound() -> None:
     """Which is what the bar of 25 ms is judged by."""
     assert within(BUCKETS, 0.025) == 0.99
@@ -66,8 +59,6 @@ def test_a_share_is_exact_at_a_bound() -> None:
 def test_nothing_counted_is_no_figure() -> None:
     """Neither 0 ms nor a division by zero: a histogram that was never read would pass every bar."""
     nothing = more(BUCKETS, BUCKETS)
-    assert math.isnan(quantile(nothing, 0.99))
-    assert math.isnan(quantile({}, 0.99))
     assert math.isnan(within(nothing, 0.025))
 
 

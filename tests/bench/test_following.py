@@ -35,5 +35,5 @@ def test_it_measures_an_audit_beside_a_replica(tmp_path: Path) -> None:
     done = bench("audit", "--quick", "--results", str(results))
     assert done.returncode == 0, done.stderr
     page = results.read_text()
-    assert "first full report: 20 reports" in page
+    assert "first full report: 20 reports: at most 60 s" in page
     assert "| the audit begins again |" in page

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.harness.following import ClusterSize, Following, fill, started
+from bench.harness.following import Following, fill, started
 from bench.inputs import bodies
 from tests.support.cluster.policy_writes import LABEL, follow, writes
 from tests.support.cluster.replicas import Caller, asking
@@ -24,7 +24,8 @@ from tests.testcluster.controlplane.cluster import Options
 from tests.testcluster.fixtures import control_plane
 
 pytestmark = only_in_prove
-SIZE = ClusterSize(policies=1000, namespaces=1000, nodes=1000)
+SIZE = 1000
+"""policies, namespaces and nodes"""
 REVIEWS, CHANGES, UPDATES = 2000, 200, 500
 MOST_MB = 150.0
 """the issue's bar, for a thousand policies, namespaces and nodes"""
@@ -37,8 +38,8 @@ def following(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     """A replica of a cluster of this size, ready."""
     with control_plane(request.session, Options(kubelets=False, controllers="namespace-controller")) as cluster:
         kubeconfig = install(cluster)
-        fill(cluster.api, SIZE, tmp_path_factory.mktemp("live") / "size")
-        yield started(cluster, SIZE, kubeconfig)
+        fill(cluster.api, tmp_path_factory.mktemp("live") / "size", policies=SIZE, number_of_nodes=SIZE)
+        yield started(cluster, kubeconfig)
 
 
 def test_a_replica_of_a_large_cluster_stays_small(following: Following, tmp_path: Path) -> None:
@@ -49,11 +50,11 @@ def test_a_replica_of_a_large_cluster_stays_small(following: Following, tmp_path
     _change(following)
     memory.append(following.memory())
     grown = ", ".join(f"{mb:.0f}" for mb in memory)
-    print(f"{SIZE.policies:,} policies: ready after {following.ready:.1f} s; MB then, after {REVIEWS} reviews, {CHANGES} changes: {grown}")
+    print(f"{SIZE:,} policies: ready after {following.ready:.1f} s; MB then, after {REVIEWS} reviews, {CHANGES} changes: {grown}")
     assert max(memory) <= MOST_MB
     assert memory[2] - memory[1] <= MOST_BY_CHANGES
     known = json.loads(following.replica.page("/policies").body)
-    assert len(known["policies"]) == SIZE.policies
+    assert len(known["policies"]) == SIZE
     assert known["rejected"] == {}
 
 

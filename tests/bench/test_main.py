@@ -20,7 +20,7 @@ QUESTIONS = {
     "holds": "hostile reviews none holds",
     "servers": "| mixed, 16 | Berth |",
     "openloop": "| nine tenths |",
-    "policies": "| unlike | 100 |",
+    "policies": "|  | 100 policies |",
     "memory": "resident MB",
     "giant": "| giant, 4 | Berth |",
     "handshakes": "| mixed, 16 at a time | Berth |",

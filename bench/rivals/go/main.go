@@ -1,59 +1,144 @@
-// Two handlers that the bench compares Berth with, with the same edits hard-coded:
-//
-//	-handler controller-runtime   as authors of webhooks write it: the library makes the patch from the difference of two pods
-//	-handler net/http             the standard library alone, the patch made by hand
+// A handler that the bench compares Berth with, as fast as Go's standard library makes it: net/http, encoding/json into the typed
+// structs, the edits hard-coded and the patch made by hand.
 package main
 
 import (
-	"context"
+	_ "embed"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"log"
-	"net"
+	"maps"
 	"net/http"
-	"path/filepath"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const mostBytes = 7 << 20 // as controller-runtime
+const (
+	mostBytes = 7 << 20
+	protect   = "karpenter.sh/do-not-disrupt"
+	capacity  = "karpenter.sh/capacity-type"
+	machine   = "karpenter.k8s.aws/instance-"
+)
 
-type handler struct{ decoder admission.Decoder }
+//go:embed edits.json
+var constants []byte
+var edits struct {
+	Note                   string // as long as Berth's own annotation is on average
+	Toleration             corev1.Toleration
+	Training, Small, Whole []corev1.NodeSelectorRequirement
+	OnDemand, Spot         corev1.NodeSelectorRequirement
+}
 
-func (h *handler) Handle(_ context.Context, request admission.Request) admission.Response {
-	pod := &corev1.Pod{}
-	if err := h.decoder.Decode(request, pod); err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// edit returns the edits that Berth's shipped policies make for the pods of the bench.
+func edit(pod *corev1.Pod) (patch []operation) {
+	add := func(path string, value any) { patch = append(patch, operation{"add", path, value}) }
+	gpus, kind := int64(0), ""
+	for _, container := range pod.Spec.Containers {
+		limit := container.Resources.Limits["nvidia.com/gpu"]
+		gpus += limit.Value()
 	}
-	if edit(pod) == nil {
-		return admission.Allowed("")
+	if gpus == 0 {
+		return nil
 	}
-	changed, err := json.Marshal(pod)
-	must(err)
-	return admission.PatchResponseFromRaw(request.Object.Raw, changed)
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		kind = owner.Kind
+	}
+	isJob := kind == "Job" || kind == "PyTorchJob"
+	isTraining, isServer := isJob && gpus >= 4, kind == "ReplicaSet" && gpus == 1
+	if !slices.Contains(pod.Spec.Tolerations, edits.Toleration) {
+		add("/spec/tolerations", append(pod.Spec.Tolerations, edits.Toleration))
+	}
+	var require []corev1.NodeSelectorRequirement
+	if isTraining && !names(pod, machine) {
+		require = append(require, edits.Training...)
+	} else if isServer && !names(pod, machine) {
+		require = append(require, edits.Small...)
+	}
+	if (isJob || isServer) && !names(pod, capacity) {
+		lasts, err := time.ParseDuration(pod.Annotations["berth.dev/expected-duration"])
+		if isJob && err == nil && lasts <= 2*time.Hour {
+			require = append(require, edits.Spot)
+		} else {
+			require = append(require, edits.OnDemand)
+		}
+	}
+	if gpus >= 2 {
+		require = append(require, edits.Whole...)
+	}
+	if len(require) > 0 {
+		if len(terms(pod)) == 0 {
+			selector := &corev1.NodeSelector{NodeSelectorTerms: make([]corev1.NodeSelectorTerm, 1)}
+			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector}}
+		}
+		for i := range terms(pod) {
+			terms(pod)[i].MatchExpressions = append(terms(pod)[i].MatchExpressions, require...)
+		}
+		add("/spec/affinity", pod.Spec.Affinity)
+	}
+	if former := pod.Spec.TerminationGracePeriodSeconds; isJob && (former == nil || *former == corev1.DefaultTerminationGracePeriodSeconds) {
+		add("/spec/terminationGracePeriodSeconds", map[bool]int{true: 1800, false: 120}[isTraining])
+		for i, container := range pod.Spec.Containers {
+			for name, probe := range map[string]*corev1.Probe{"livenessProbe": container.LivenessProbe, "startupProbe": container.StartupProbe} {
+				if probe != nil && probe.TerminationGracePeriodSeconds == nil {
+					path := fmt.Sprintf("/spec/containers/%d/%s/terminationGracePeriodSeconds", i, name)
+					add(path, corev1.DefaultTerminationGracePeriodSeconds)
+				}
+			}
+		}
+	}
+	annotations := map[string]string{"berth.dev/applied": edits.Note}
+	if isTraining {
+		annotations[protect] = "true"
+	}
+	maps.Copy(annotations, pod.Annotations)
+	add("/metadata/annotations", annotations)
+	return patch
+}
+
+func terms(pod *corev1.Pod) []corev1.NodeSelectorTerm {
+	if affinity := pod.Spec.Affinity; affinity != nil && affinity.NodeAffinity != nil {
+		if selector := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; selector != nil {
+			return selector.NodeSelectorTerms
+		}
+	}
+	return nil
+}
+
+// names tells whether the author requires a label whose key begins so.
+func names(pod *corev1.Pod, prefix string) bool {
+	keys := slices.Collect(maps.Keys(pod.Spec.NodeSelector))
+	for _, term := range terms(pod) {
+		for _, expression := range term.MatchExpressions {
+			keys = append(keys, expression.Key)
+		}
+	}
+	return slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 func mutate(writer http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(writer, request.Body, mostBytes))
-	if err != nil {
-		http.Error(writer, err.Error(), http.StatusRequestEntityTooLarge)
-		return
+	review, pod := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{}}, &corev1.Pod{}
+	if err == nil {
+		err = json.Unmarshal(body, &review)
 	}
-	review, pod := admissionv1.AdmissionReview{}, &corev1.Pod{}
-	if err = json.Unmarshal(body, &review); err == nil && review.Request != nil {
+	if err == nil {
 		err = json.Unmarshal(review.Request.Object.Raw, pod)
 	}
-	if err != nil || review.Request == nil {
-		http.Error(writer, "not an AdmissionReview of a pod", http.StatusBadRequest)
+	if err != nil {
+		http.Error(writer, err.Error(), http.StatusBadRequest)
 		return
 	}
 	answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
@@ -68,29 +153,14 @@ func mutate(writer http.ResponseWriter, request *http.Request) {
 }
 
 func main() {
-	name := flag.String("handler", "net/http", "net/http or controller-runtime")
 	listen := flag.String("listen", "127.0.0.1:9443", "HOST:PORT")
 	cert := flag.String("cert", "tls.crt", "serving certificate, PEM")
-	key := flag.String("key", "tls.key", "its key, PEM, in the same folder")
+	key := flag.String("key", "tls.key", "its key, PEM")
 	flag.Parse()
-	if *name == "net/http" {
-		mux := http.NewServeMux()
-		mux.HandleFunc("/mutate", mutate)
-		server := &http.Server{Addr: *listen, Handler: mux, ReadHeaderTimeout: 32 * time.Second, IdleTimeout: 90 * time.Second}
-		log.Fatal(server.ListenAndServeTLS(*cert, *key))
-	}
-	ctrllog.SetLogger(logr.Discard())
-	scheme := runtime.NewScheme()
-	must(corev1.AddToScheme(scheme))
-	host, text, err := net.SplitHostPort(*listen)
-	must(err)
-	port, err := strconv.Atoi(text)
-	must(err)
-	server := webhook.NewServer(webhook.Options{
-		Host: host, Port: port, CertDir: filepath.Dir(*cert), CertName: filepath.Base(*cert), KeyName: filepath.Base(*key),
-	})
-	server.Register("/mutate", &webhook.Admission{Handler: &handler{decoder: admission.NewDecoder(scheme)}})
-	log.Fatal(server.Start(context.Background()))
+	must(json.Unmarshal(constants, &edits))
+	http.HandleFunc("/mutate", mutate)
+	server := &http.Server{Addr: *listen, ReadHeaderTimeout: 32 * time.Second, IdleTimeout: 90 * time.Second}
+	log.Fatal(server.ListenAndServeTLS(*cert, *key))
 }
 
 func must(err error) {
