@@ -64,16 +64,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _answer(name: str, title: str, run: Callable[[BenchSetting], Iterable[str]], setting: BenchSetting, results: Path | None) -> None:
-    begun, machine_text = time.monotonic(), machine.described()
-    lines = [f"## {title}", ""]
+    begun, machine_text, lines = time.monotonic(), machine.described(), [f"## {title}", ""]
     print(f"\n## {title}\n", flush=True)
     for line in run(setting):
         print(line, flush=True)
         lines.append(line)
-    lines += ["", f"`python -m bench {name}`: {machine_text}; took {time.monotonic() - begun:.0f} s."]
-    print(lines[-1], flush=True)
+    footer = f"`python -m bench {name}`: {machine_text}; took {time.monotonic() - begun:.0f} s."
+    print(f"\n{footer}", flush=True)
     if results is not None:
-        results_page.write(f"bench {name}", lines, results)
+        results_page.write(f"bench {name}", [*lines, "", footer], results)
 
 
 if __name__ == "__main__":

@@ -49,9 +49,9 @@ if __name__ == "__main__":
     given = parser.parse_args()
     manifests = list(tried(given.folder, given.platforms))
     print(
-        f"# Public manifests\n\n`berth try` with the shipped policies and `--platforms {given.platforms}` over {len(manifests)} manifests"
+        f"# Public manifests\n\n`berth try` with the shipped policies and `--platforms {given.platforms}` over {len(manifests)} files that"
     )
-    print("that others wrote. Where an index names a file by its number alone, its repository is unknown.\n")
+    print("others wrote. Where an index names a file by its number alone, its repository is unknown.\n")
     warnings = Counter(warning for manifest in manifests for warning in manifest.warnings)
     for name, counts in (("outcome", Counter(manifest.outcome for manifest in manifests)), ("warning", warnings)):
         print(*results_page.table((name, "files"), [(value, str(number)) for value, number in counts.most_common()]), "", sep="\n")

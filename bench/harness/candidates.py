@@ -67,22 +67,17 @@ def _running(setting: BenchSetting, name: str, command: Sequence[str], port: int
     reader.stdin.close()
     try:
         candidate = Candidate(name=name, address=f"127.0.0.1:{port}", ca=setting.folder / "tls" / "ca.crt", pid=process.pid)
-        _wait_until_ready(candidate, process, log)
+        body, deadline = (ROOT / "tests" / "reviews" / "pods-create-web.json").read_bytes(), time.monotonic() + PATIENCE
+        while True:
+            try:
+                candidate.post(body)
+                break
+            except (OSError, BenchError, http.client.HTTPException) as error:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise BenchError(f"{name} does not answer ({error}); its log: {log}") from None
+                time.sleep(0.05)
         yield candidate
     finally:
         process.kill()
         process.wait()
         reader.wait()
-
-
-def _wait_until_ready(candidate: Candidate, process: subprocess.Popen[bytes], log: Path) -> None:
-    body = (ROOT / "tests" / "reviews" / "pods-create-web.json").read_bytes()
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            candidate.post(body)
-            return
-        except (OSError, BenchError, http.client.HTTPException) as error:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise BenchError(f"{candidate.name} does not answer ({error}); its log: {log}") from None
-            time.sleep(0.05)

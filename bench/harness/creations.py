@@ -13,7 +13,6 @@ from tests.testcluster.controlplane.api import Api
 from tests.testcluster.controlplane.cluster import Cluster
 
 BURST_PODS, WRITERS = 1028, 64
-BERTH_SECONDS = "berth_request_duration_seconds"
 FAIL_OPEN = "apiserver_admission_webhook_fail_open_count"
 Buckets = dict[float, float]
 """upper bound in seconds -> how many were within it, as Prometheus counts"""
@@ -62,7 +61,7 @@ def burst(cluster: Cluster, berth: Berth, pods: Path, namespace: str, *, count: 
 def buckets(page: str) -> Buckets:
     """Return the histogram of Berth's answers on a page of metrics, summed over all series."""
     sums: Buckets = {}
-    for sample in samples(page, f"{BERTH_SECONDS}_bucket"):
+    for sample in samples(page, "berth_request_duration_seconds_bucket"):
         bound = float(sample.labels["le"])
         sums[bound] = sums.get(bound, 0.0) + sample.value
     return sums

@@ -23,7 +23,7 @@ from bench.harness.setting import BenchSetting, Candidate, milliseconds
 from bench.inputs import many_policies
 from documents.files import read_catalog
 from policies.policy import API_VERSION
-from tests.support import machine, results_page
+from tests.support import results_page
 from tests.support.machine import BenchError
 from tests.testcluster.addons import berth, installed, nodes
 from tests.testcluster.addons.berth import SCOPE, Berth, create_namespace
@@ -40,11 +40,10 @@ PODS_OF_A_JOB = 4
 SECONDS, CALLS = 20.0, 300
 """Of one round of calls at fixed times; calls a second"""
 MOST_SLOWER = 1.1
-ALONE, BUSY = "without", "another program at work"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Following:
+class FollowingReplica:
     """A ready replica, and what it follows."""
 
     cluster: Cluster
@@ -54,12 +53,7 @@ class Following:
 
     @property
     def pid(self) -> int:
-        """Return the process."""
         return self.replica.process.popen.pid
-
-    def memory(self) -> float:
-        """Return resident MB (10**6 bytes)."""
-        return machine.resident(self.pid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +79,13 @@ class FullCluster:
                 return load.result()
 
         busy = partial(_busy, self.setting.cores.load)
-        contexts = {ALONE: partial(run, nullcontext), BUSY: partial(run, busy), name: partial(run, disturbance)}
+        contexts = {"without": partial(run, nullcontext), "another program": partial(run, busy), name: partial(run, disturbance)}
         runs = in_turn(contexts, min(5, self.setting.rounds), warm_up=0)
         yield f"A replica's answers to {CALLS} calls a second at fixed times, medians of rounds in turn. The replica has one core; the"
         yield "caller, the control plane and what else is at work share the other."
         rows = ((s, f"{sum(r.failed for r in its)}", *(milliseconds(median(its, p)) for p in ("p50", "p99"))) for s, its in runs.items())
         yield from ("", *results_page.table(("beside it", "shed", "p50 ms", "p99 ms"), rows), "")
-        for state in (ALONE, BUSY):
+        for state in [*contexts][:2]:
             slower = ratio(runs[name], runs[state], "p99")
             claim = f'p99 beside "{name}" at most {MOST_SLOWER} of that beside "{state}"'
             yield results_page.shown(claim, str(slower), slower.middle <= MOST_SLOWER)
@@ -116,13 +110,13 @@ def control_plane(setting: BenchSetting) -> Iterator[Cluster]:
         os.sched_setaffinity(0, {setting.cores.load})
 
 
-def started(cluster: Cluster, kubeconfig: Path, name: str = "live") -> Following:
+def started(cluster: Cluster, kubeconfig: Path, name: str = "live") -> FollowingReplica:
     """Start a replica and wait until it is ready."""
     begun = time.time()
     replica = berth.serve(cluster, name, kubeconfig)
     (serving,) = replica.events("serving")
     ready = datetime.fromisoformat(serving["time"]).timestamp() - begun
-    return Following(cluster=cluster, replica=replica, ready=ready)
+    return FollowingReplica(cluster=cluster, replica=replica, ready=ready)
 
 
 @contextmanager
@@ -149,10 +143,15 @@ def full_cluster(
 
 
 def apply_policy(cluster: Cluster, name: str, spec: Raw) -> None:
-    """Apply a ClusterGPUPolicy. Raises BenchError if it is denied."""
-    reply = cluster.api.apply({"apiVersion": API_VERSION, "kind": "ClusterGPUPolicy", "metadata": {"name": name}, "spec": spec})
+    """Apply a ClusterGPUPolicy."""
+    apply(cluster, {"apiVersion": API_VERSION, "kind": "ClusterGPUPolicy", "metadata": {"name": name}, "spec": spec})
+
+
+def apply(cluster: Cluster, value: Raw) -> None:
+    """Apply an object. Raises BenchError if it is denied."""
+    reply = cluster.api.apply(value)
     if not reply.ok:
-        raise BenchError(reply.message)
+        raise BenchError(f"{value['kind']} {value['metadata']['name']} was denied: {reply.message}")
 
 
 def fill(api: Api, folder: Path, *, policies: int, number_of_nodes: int) -> None:

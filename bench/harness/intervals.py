@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 T = TypeVar("T")
-RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,5 +73,5 @@ def median_of(values: Sequence[float]) -> Interval:
 
 def _bootstrap(values: Sequence[float], statistic: Callable[[Sequence[float]], float]) -> Interval:
     chance = random.Random(len(values))
-    resampled = sorted(statistic(chance.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return Interval(middle=statistic(values), low=resampled[int(RESAMPLES * 0.025)], high=resampled[int(RESAMPLES * 0.975)])
+    resampled = sorted(statistic(chance.choices(values, k=len(values))) for _ in range(2000))
+    return Interval(middle=statistic(values), low=resampled[50], high=resampled[1950])

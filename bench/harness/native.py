@@ -10,10 +10,10 @@ import orjson
 import yaml
 
 from bench.harness.candidates import RIVALS
+from bench.harness.following import apply
 from bench.harness.same_edits import APPLIED
 from bench.harness.setting import BenchSetting
 from bench.inputs import bodies
-from tests.support.machine import BenchError
 from tests.testcluster.addons import berth
 from tests.testcluster.addons.berth import Berth
 from tests.testcluster.controlplane.api import Raw
@@ -37,24 +37,22 @@ def register_all(cluster: Cluster, setting: BenchSetting) -> Berth:
         binding = {"apiVersion": policy["apiVersion"], "kind": f"{policy['kind']}Binding", "metadata": {"name": namespace}, "spec": spec}
         values += [policy, binding]
     for value in values:
-        reply = cluster.api.apply(value)
-        if not reply.ok:
-            raise BenchError(f"{value['kind']} {value['metadata']['name']} was denied: {reply.message}")
+        apply(cluster, value)
     for load in ("job.pods", "unlike.pods"):
         pod = orjson.loads(bodies.with_number(setting.bodies(load).read_bytes().splitlines()[0], 0))
 
         def make_the_same(pod: Raw = pod) -> bool:
-            bare, *others = (_made(cluster, pod, namespace) for namespace in NAMESPACES.values())
+            bare, *others = (_edited(cluster, pod, namespace) for namespace in NAMESPACES.values())
             return others[0] != bare and all(other == others[0] for other in others)
 
         cluster.wait_for(make_the_same, f"every candidate to make the same of {load}")
     return replica
 
 
-def _made(cluster: Cluster, pod: Raw, namespace: str) -> Raw:
+def _edited(cluster: Cluster, pod: Raw, namespace: str) -> Raw:
     """Return a pod as it would be stored, without what is its own and without the annotation that says what was edited."""
-    made = cluster.api.try_create(pod, namespace, dry_run=True).body
+    edited = cluster.api.try_create(pod, namespace, dry_run=True).body
     for key in ("creationTimestamp", "managedFields", "name", "namespace", "uid"):
-        made["metadata"].pop(key, None)
-    made["metadata"].get("annotations", {}).pop(APPLIED, None)
-    return {key: value for key, value in made.items() if key != "status"}
+        edited["metadata"].pop(key, None)
+    edited["metadata"].get("annotations", {}).pop(APPLIED, None)
+    return {key: value for key, value in edited.items() if key != "status"}

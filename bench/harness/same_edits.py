@@ -22,8 +22,7 @@ PLACED = 0.8
 def compare(servers: Sequence[Candidate], load: str, file: Path, most: int = 100) -> None:
     """Send up to ``most`` bodies of a load to every server; the first is Berth.
 
-    Raises BenchError with the first pod that differs from Berth's, and if Berth does not write affinity into nearly every pod that has an
-    accelerator.
+    Raises BenchError if a pod differs from Berth's, or if Berth does not write affinity into nearly every pod with an accelerator.
     """
     lines, placed = file.read_bytes().splitlines(), []
     for number, line in enumerate(lines[:: -(-len(lines) // most)]):

@@ -22,8 +22,6 @@ from tests.testcluster.calls import request_once
 T = TypeVar("T")
 Runs = dict[str, list[LoadRun]]
 """A run of each candidate for every round"""
-AT_MOST_GENERATOR = 0.9
-"""Share of its core that a load generator may take before it is what is measured"""
 COMPARISON = ("load, connections", "who", "reviews/s", "p50 ms", "p99 ms", "CPU us", "Berth's rate to its", "its CPU to Berth's")
 PATIENCE = 120
 """Seconds that a start or an answer may take: the start with ten thousand policies takes some twenty."""
@@ -38,11 +36,6 @@ class Candidate:
     """host:port"""
     ca: Path
     pid: int
-
-    @property
-    def url(self) -> str:
-        """Return the address as load generators take it."""
-        return f"https://{self.address}"
 
     def post(self, body: bytes) -> bytes:
         """Return the answer to a review. Raises BenchError if its status is not 200."""
@@ -80,19 +73,18 @@ class BenchSetting:
 
     def closed(self, server: Candidate, load: str, connections: int, seconds: int = 1) -> LoadRun:
         """Load a server in a closed loop on kept connections."""
-        before = machine.cpu_seconds(server.pid)
-        run = wrk(server.url, self.bodies(load), self.cores.load, connections=connections, seconds=seconds)
-        return _with_cpu(run, server, before)
+        with_cpu = _with_cpu(server)
+        return with_cpu(wrk(f"https://{server.address}", self.bodies(load), self.cores.load, connections=connections, seconds=seconds))
 
     def fresh(self, server: Candidate, load: str, connections: int, seconds: float) -> LoadRun:
         """Load a server in a closed loop with a new connection for each call."""
-        before = machine.cpu_seconds(server.pid)
-        return _with_cpu(self.start(server, load, seconds, {"keepalive": False, "max-workers": connections}).result(), server, before)
+        with_cpu = _with_cpu(server)
+        return with_cpu(self.start(server, load, seconds, {"keepalive": False, "max-workers": connections}).result())
 
     def start(self, server: Candidate, load: str, seconds: float, flags: Mapping[str, object]) -> Vegeta:
         """Start a run of vegeta over as many connections as an API server keeps."""
-        url, every = f"{server.url}/mutate?timeout=5s", {"duration": f"{seconds}s", "connections": 25, "max-connections": 25, **flags}
-        return Vegeta(url, server.ca, self.bodies(load), every, core=self.cores.load)
+        every = {"duration": f"{seconds}s", "connections": 25, "max-connections": 25, **flags}
+        return Vegeta(f"https://{server.address}/mutate?timeout=5s", server.ca, self.bodies(load), every, core=self.cores.load)
 
 
 @contextmanager
@@ -107,7 +99,7 @@ def comparison(label: str, runs: Mapping[str, Sequence[LoadRun]]) -> Iterator[Se
     """Yield rows of ``COMPARISON``: the first candidate, then each of the others beside it."""
     first, *others = runs
     for name in (first, *others):
-        full = " (the generator's core is full)" if max(run.generator / run.seconds for run in runs[name]) > AT_MOST_GENERATOR else ""
+        full = " (the generator's core is full)" if max(run.generator / run.seconds for run in runs[name]) > 0.9 else ""
         latencies = (milliseconds(median(runs[name], figure)) for figure in ("p50", "p99"))
         ratios = (str(ratio(runs[first], runs[name], "rate")), str(ratio(runs[name], runs[first], "cpu"))) if name in others else ("", "")
         rate, cpu = median(runs[name], "rate"), median(runs[name], "cpu")
@@ -119,5 +111,7 @@ def milliseconds(us: float) -> str:
     return f"{us / 1000:.2f}" if us < 10_000 else f"{us / 1000:.0f}"
 
 
-def _with_cpu(run: LoadRun, server: Candidate, before: float) -> LoadRun:
-    return replace(run, cpu=(machine.cpu_seconds(server.pid) - before) / run.calls * 1e6)
+def _with_cpu(server: Candidate) -> Callable[[LoadRun], LoadRun]:
+    """Return what adds the CPU that a server used since now."""
+    before = machine.cpu_seconds(server.pid)
+    return lambda run: replace(run, cpu=(machine.cpu_seconds(server.pid) - before) / run.calls * 1e6)

@@ -25,8 +25,8 @@ function request()
 end
 
 function done(summary, latency, requests)
-  local errors, form = summary.errors, '\n{"calls":%d,"failed":%d,"seconds":%f,"p50":%d,"p99":%d,"longest":%d,"broken":%d}\n'
+  local errors, form = summary.errors, '\n{"calls":%d,"failed":%d,"seconds":%f,"p50":%d,"p99":%d,"longest":%d}\n'
+  local failed = errors.status + errors.connect + errors.read + errors.write + errors.timeout
   io.write(string.format(
-    form, summary.requests, errors.status, summary.duration / 1e6, latency:percentile(50), latency:percentile(99), latency.max,
-    errors.connect + errors.read + errors.write + errors.timeout))
+    form, summary.requests, failed, summary.duration / 1e6, latency:percentile(50), latency:percentile(99), latency.max))
 end

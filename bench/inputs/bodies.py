@@ -36,9 +36,10 @@ def written(name: str, folder: Path) -> Path:
     """Return the file of a load, written if it is not there yet."""
     file = folder / f"{name}.jsonl"
     load, _, form = name.partition(".")
-    if not file.exists():
-        encode = _encoded if not form else lambda review: _pod(review, is_owned=form == "pods")
-        file.write_bytes(b"".join(encode(review) + b"\n" for review in (LOADS[load] if name != "unlike.pods" else unlike_job)()))
+    if not file.exists() and form:
+        file.write_bytes(b"".join(_pod(review, is_owned=form == "pods") + b"\n" for review in CREATED[load]()))
+    elif not file.exists():
+        file.write_bytes(b"".join(_encoded(review) + b"\n" for review in LOADS[load]()))
     return file
 
 
@@ -50,13 +51,6 @@ def with_number(body: bytes, number: int) -> bytes:
 def burst() -> list[Review]:
     """Return one pod of the recorded training Job."""
     return [workloads.pod_of(workloads.recorded("pods-create-train-llama"), random.Random(1))]
-
-
-def unlike_job() -> list[Review]:
-    """Return the same pod, which tolerates a taint of its own."""
-    (review,) = burst()
-    review["request"]["object"]["spec"]["tolerations"].append(_own_toleration())
-    return [review]
 
 
 def mixed(namespaces: int = len(workloads.TEAMS)) -> list[Review]:
@@ -104,10 +98,17 @@ def giant() -> list[Review]:
     return [review]
 
 
+def _unlike_job() -> list[Review]:
+    (review,) = burst()
+    review["request"]["object"]["spec"]["tolerations"].append(_own_toleration())
+    return [review]
+
+
 LOADS: dict[str, Callable[[], list[Review]]] = {
-    "burst": burst, "job": burst, "mixed": mixed, "unlike": unlike, "plain": plain, "giant": giant, "spread": spread,
+    "burst": burst, "mixed": mixed, "unlike": unlike, "plain": plain, "giant": giant, "spread": spread,
     "unlike_spread": lambda: unlike(NAMESPACES),
 }  # fmt: skip
+CREATED: dict[str, Callable[[], list[Review]]] = {"job": burst, "unlike": _unlike_job, "mixed": mixed}
 
 
 def _own_toleration() -> dict[str, str]:
@@ -117,7 +118,8 @@ def _own_toleration() -> dict[str, str]:
 def _encoded(review: Review) -> bytes:
     request = review["request"]
     request["uid"] = request["uid"][: -len(MARK)] + MARK
-    _number_index(request["object"]["metadata"].setdefault("labels", {}), _INDEX)
+    labels = request["object"]["metadata"].setdefault("labels", {})
+    labels |= {_INDEX: MARK} if _INDEX in labels else {}
     return orjson.dumps(review).replace(_NUMBER, b"1" + MARK.encode())
 
 
@@ -129,10 +131,5 @@ def _pod(review: Review, *, is_owned: bool) -> bytes:
     pod = review["request"]["object"]
     for key in ("namespace", "managedFields", "finalizers", *(() if is_owned else ("ownerReferences",))):
         pod["metadata"].pop(key, None)
-    _number_index(pod["metadata"]["labels"], "batch.kubernetes.io/job-name")
+    pod["metadata"]["labels"] |= {_INDEX: MARK} if "batch.kubernetes.io/job-name" in pod["metadata"]["labels"] else {}
     return orjson.dumps({key: value for key, value in pod.items() if key != "status"})
-
-
-def _number_index(labels: dict[str, str], key: str) -> None:
-    if key in labels:
-        labels[_INDEX] = MARK

@@ -17,7 +17,6 @@ import orjson
 Review = dict[str, Any]
 
 REVIEWS = Path(__file__).parents[2] / "tests" / "reviews"
-ZONES = ("us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d")
 TEAMS = tuple(f"team-{letter}" for letter in "abcdefghijklmnopqrst")
 IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/nemo", "registry.example.com/train", "registry.example.com/eval", "vllm/vllm-openai")
 WORDS = ("amber", "basil", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "juniper", "krill", "lotus", "maple", "nectar")
@@ -124,7 +123,7 @@ def _place(spec: dict[str, Any], chance: random.Random) -> None:
     """Write what an author may require of the node: nothing, zones, a machine, a capacity; and the toleration."""
     wish = chance.random()
     if wish < 0.2:
-        zones = chance.sample(ZONES, chance.choice((1, 2)))
+        zones = chance.sample([f"us-west-2{letter}" for letter in "abcd"], chance.choice((1, 2)))
         spec["affinity"] = required([{"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}] for zone in zones)
     elif wish < 0.3:
         spec["affinity"] = required([[{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["p4de", "p5"]}]])

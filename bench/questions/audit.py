@@ -35,7 +35,6 @@ class AuditedCluster:
     numbers: count[int] = field(default_factory=count)
 
     def start(self) -> Audit:
-        """Start an audit."""
         running = audit.audit(self.full.cluster, f"audit-{next(self.numbers)}", self.full.kubeconfig)
         os.sched_setaffinity(running.process.popen.pid, {self.full.setting.cores.load})
         return running

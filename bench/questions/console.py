@@ -12,16 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from bench.harness.following import PODS_OF_A_JOB, full_cluster
+from bench.harness.following import PODS_OF_A_JOB, FullCluster, full_cluster
 from bench.harness.generators import on_core
 from bench.harness.setting import PATIENCE, BenchSetting
 from console.screens import SCREENS
 from tests.support import machine, results_page
 from tests.support.cluster.policy_writes import quantile
-from tests.support.machine import BenchError
 from tests.testcluster.addons.berth import COMMAND
 from tests.testcluster.controlplane.api import Raw
 
@@ -74,12 +72,12 @@ class ClickedConsole:
 
 
 def specs(number: int, namespaces: int) -> dict[str, Raw]:
-    """Return so many policies: one in Enforce, the others in Audit, of which a few are for all pods and the rest for one count of GPUs."""
+    """Return so many policies: one in Enforce, the others in Audit for the pods of one count of GPUs in a namespace."""
     every: dict[str, Raw] = {"taints": {"mode": "Enforce", "default": {"acceleratorTaints": "Tolerate"}}}
     for i in range(number - 1):
         selector = {"matchLabels": {"kubernetes.io/metadata.name": f"team-{i % namespaces}"}}
-        match = {"match": {"gpus": {"min": 1 + i % 8, "max": 1 + i % 8}, "namespaceSelector": selector}} if i % 40 else {}
-        every[f"policy-{i}"] = {"mode": "Audit", "default": {"gracePeriod": f"{1 + i % 50}m"}, **match}
+        match = {"gpus": {"min": 1 + i % 8, "max": 1 + i % 8}, "namespaceSelector": selector} if i % 40 else {}
+        every[f"policy-{i}"] = {"mode": "Audit", "default": {"gracePeriod": f"{1 + i % 50}m"}, "match": match}
     return every
 
 
@@ -90,7 +88,7 @@ def run(setting: BenchSetting) -> Iterator[str]:
     yield ""
     with (
         full_cluster(setting, "clicked", specs(policies, namespaces), jobs, namespaces, nodes) as full,
-        _console(setting, full.kubeconfig) as console,
+        _console(full) as console,
     ):
         os.sched_setaffinity(0, {setting.cores.load})
         beside = list(full.disturbed("twenty people click", console.clicking))
@@ -109,10 +107,9 @@ def run(setting: BenchSetting) -> Iterator[str]:
 
 
 @contextmanager
-def _console(setting: BenchSetting, kubeconfig: Path) -> Iterator[ClickedConsole]:
+def _console(full: FullCluster) -> Iterator[ClickedConsole]:
     """Start it beside the control plane, and wait until it has read the cluster."""
-    command = [*COMMAND, "console", "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0", "--every", "15"]
-    pin = on_core(setting.cores.load)
+    command, pin = [*COMMAND, "console", "--kubeconfig", str(full.kubeconfig), "--listen", "127.0.0.1:0"], on_core(full.setting.cores.load)
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=pin)
     assert process.stdout is not None
     try:
@@ -122,11 +119,7 @@ def _console(setting: BenchSetting, kubeconfig: Path) -> Iterator[ClickedConsole
         answer = connection.getresponse()
         answer.read()
         console = ClickedConsole(pid=process.pid, address=url.netloc, cookie=(answer.headers["set-cookie"] or "").partition(";")[0])
-        deadline = time.monotonic() + 600
-        while console.get(connection, START)[0] != 200:
-            if time.monotonic() > deadline:
-                raise BenchError("the console did not read the cluster")
-            time.sleep(1)
+        full.cluster.wait_for(lambda: console.get(connection, START)[0] == 200, "the console to read the cluster", 600)
         console.pages.clear()
         yield console
     finally:

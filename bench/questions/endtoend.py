@@ -78,6 +78,10 @@ def added(rounds: Rounds, name: str, figure: str = "p50") -> list[float]:
     return [a - b for a, b in zip(figures(rounds[name], figure), figures(rounds[NONE], figure), strict=True)]
 
 
+def _added_ms(rounds: Rounds, name: str) -> Interval:
+    return median_of([us / 1e3 for us in added(rounds, name)])
+
+
 def added_ratio(rounds: Rounds, ours: str, theirs: str, figure: str = "p50") -> Interval:
     """Return what ``ours`` adds divided by what ``theirs`` adds in the same round: the median.
 
@@ -106,14 +110,14 @@ def _measure(cluster: Cluster, create_some: partial[LoadRun], name: str, replica
 def _rows(cell: str, rounds: Rounds) -> Iterator[Sequence[str]]:
     for name, its in rounds.items():
         cells = [f"{median(its, 'rate'):,.0f}", *(milliseconds(median(its, figure)) for figure in ("p50", "p99"))]
-        cells.append("" if name == NONE else str(_in_milliseconds(median_of(added(rounds, name)))))
+        cells.append("" if name == NONE else str(_added_ms(rounds, name)))
         is_compared = name not in (NONE, NATIVE)
         cells += [str(added_ratio(rounds, name, NATIVE)), str(ratio(its, rounds[NATIVE], "rate"))] if is_compared else ["", ""]
         yield (cell if name == NONE else "", name, *cells, *(f"{median(its, figure):,.0f}" for figure in ("control_plane", "own")))
 
 
 def _verdict(cell: str, rounds: Rounds) -> Iterator[str]:
-    ours, theirs = (_in_milliseconds(median_of(added(rounds, name))) for name in (MUTATE, NATIVE))
+    ours, theirs = (_added_ms(rounds, name) for name in (MUTATE, NATIVE))
     times, cpu = added_ratio(rounds, MUTATE, NATIVE), added_ratio(rounds, MUTATE, NATIVE, "control_plane")
     claim = f"{cell}: added p50 of {MUTATE} within or below the native policy's interval"
     yield results_page.shown(claim, f"{ours} to {theirs} ms: {times} times; by CPU of the control plane {cpu}", ours.middle <= theirs.high)
@@ -136,13 +140,13 @@ def _bursts(cluster: Cluster, setting: BenchSetting) -> Iterator[str]:
     rows, verdicts = [], []
     bursts = in_turn({title: partial(create_burst, load) for load, title in BURSTS.items()}, min(5, setting.rounds), warm_up=0)
     for title, its in bursts.items():
-        created, kept = [one.created for one in its], min(within(one.berth, MOST_SECONDS) for one in its)
+        created, kept = [each.created for each in its], min(within(each.berth, MOST_SECONDS) for each in its)
         pods, lowest = sum(run.calls for run in created), min(figures(created, "rate"))
         latencies = (milliseconds(us) for us in (median(created, "p50"), median(created, "p99"), max(figures(created, "longest"))))
         rate = f"{median(created, 'rate'):,.0f}, {lowest:,.0f}"
         rows.append((title, f"{len(its)} of {created[0].calls:,}", rate, *latencies, f"{kept:.2%}"))
-        failed = sum(one.created.failed + one.created.calls - one.stored for one in its)
-        opened, missed = sum(one.fail_open for one in its), sum(one.created.calls - one.admitted for one in its)
+        failed = sum(each.created.failed + each.created.calls - each.stored for each in its)
+        opened, missed = sum(each.fail_open for each in its), sum(each.created.calls - each.admitted for each in its)
         outcome = f"{failed} failed, {opened:.0f} fail-open, {missed:.0f} that Berth did not count as admitted, of {pods:,}"
         verdicts += [
             results_page.shown(f"{title}: 0 failed, 0 fail-open", outcome, not failed and not opened and not missed),
@@ -151,7 +155,3 @@ def _bursts(cluster: Cluster, setting: BenchSetting) -> Iterator[str]:
         ]
     header = ("load", "bursts", "pods/s, lowest", "p50 ms", "p99 ms", "longest ms", "its answers within 25 ms")
     yield from (*results_page.table(header, rows), "", *verdicts)
-
-
-def _in_milliseconds(value: Interval) -> Interval:
-    return Interval(middle=value.middle / 1e3, low=value.low / 1e3, high=value.high / 1e3)

@@ -12,17 +12,16 @@ EARLY, LATE = 100_000, 1_000_000
 MOST_MB = 80
 GROWTH_MB = 2.0
 """from EARLY to LATE: a thousand calls must not cost 3 KB"""
-CONNECTIONS = 16
 
 
 def run(setting: BenchSetting) -> Iterator[str]:
-    yield f"Berth with the shipped library, {CONNECTIONS} connections, the loads mixed and unlike in turn for three seconds each."
+    yield "Berth with the shipped library, 16 connections, the loads mixed and unlike in turn for three seconds each."
     yield ""
     early, late = setting.pick((EARLY, LATE), (1_000, 3_000))
     with berth(setting) as server:
         points = [(0, machine.resident(server.pid))]
         while points[-1][0] < late:
-            calls = sum(setting.closed(server, load, CONNECTIONS, setting.pick(3, 1)).calls for load in ("mixed", "unlike"))
+            calls = sum(setting.closed(server, load, 16, setting.pick(3, 1)).calls for load in ("mixed", "unlike"))
             points.append((points[-1][0] + calls, machine.resident(server.pid)))
         peak = machine.peak(server.pid)
     first = next(point for point in points if point[0] >= early)

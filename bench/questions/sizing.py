@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Iterator, Sequence
 
 from bench.harness.creations import create
-from bench.harness.following import Following, control_plane, fill, started
+from bench.harness.following import FollowingReplica, control_plane, fill, started
 from bench.harness.setting import BenchSetting
 from bench.inputs.bodies import NAMESPACES
 from policies.policy import API_VERSION
-from tests.support import results_page
+from tests.support import machine, results_page
 from tests.support.machine import BenchError, cpu_seconds
 from tests.testcluster.addons import berth
 from tests.testcluster.addons.installed import install
@@ -26,15 +25,12 @@ LOADS = {"job": "alike: the pods of one Job", "mixed": "1,000 pods of 60 workloa
 POLICIES, NODES = (100, 1_000), 1_000
 PODS, ROUNDS, WRITERS = 1_000, 3, 4
 """So few writers that a replica gets one review at a time: many at once cost it less each."""
-REST = 10.0
-"""seconds without a call"""
 PLANNED = 0.7
 """of a core: with more, answers wait for each other"""
 LEAST = 3
 """replicas: one is replaced while another fails"""
 MOST_MB = 150.0
 """with a thousand policies, namespaces and nodes"""
-RATES = (50, 100, 200, 500, 1_000)
 
 
 def need(rate: float, each: float) -> tuple[int, float]:
@@ -54,20 +50,14 @@ def run(setting: BenchSetting) -> Iterator[str]:
             kubeconfig = install(cluster)
             fill(cluster.api, setting.folder / f"sized-{policies}", policies=policies, number_of_nodes=nodes)
             following = started(cluster, kubeconfig)
-            resident = following.memory()
+            resident = machine.resident(following.pid)
             namespace = berth.create_namespace(cluster, "sized", {berth.SCOPE: "sized"})
             berth.register(cluster, berth.manifests(following.replica, scope="sized"), following.replica, namespace)
             cluster.wait_for(lambda: _has_statuses(cluster), "the status of every policy to be written")
             costs = {load: _costs(following, setting, load) for load in LOADS}
-            most, cells = (
-                following.memory(),
-                (f"{policies:,}", f"{nodes:,}", f"{following.ready:.1f}", f"{resident:.0f}"),
-            )
-            memory.append((*cells, f"{most:.0f}"))
-            before, seconds = cpu_seconds(following.pid), setting.pick(REST, 1.0)
-            time.sleep(seconds)
-            rest = (cpu_seconds(following.pid) - before) / seconds
-        yield f"With {policies:,} policies and {nodes:,} nodes; nobody calls: {rest:.1%} of a core."
+            most = machine.resident(following.pid)
+        memory.append((f"{policies:,}", f"{nodes:,}", f"{following.ready:.1f}", f"{resident:.0f}", f"{most:.0f}"))
+        yield f"With {policies:,} policies and {nodes:,} nodes:"
         yield ""
         rows = [(LOADS[load], *(f"{pick(each) * 1000:.2f}" for pick in (min, statistics.median, max))) for load, each in costs.items()]
         yield from (*results_page.table(("pods", "CPU s for 1,000, least", "median", "most"), rows), "")
@@ -78,7 +68,7 @@ def run(setting: BenchSetting) -> Iterator[str]:
     yield ""
     header = ("pods/s", "all alike: replicas", "millicores of each", "all unlike: replicas", "millicores of each")
     alike, unlike = (statistics.median(costs[load]) for load in ("job", "unlike"))  # with most policies
-    needs = {rate: (*need(rate, alike), *need(rate, unlike)) for rate in RATES}
+    needs = {rate: (*need(rate, alike), *need(rate, unlike)) for rate in (50, 100, 200, 500, 1_000)}
     yield from results_page.table(header, [(f"{rate:,}", *(f"{number:.0f}" for number in cells)) for rate, cells in needs.items()])
 
 
@@ -86,7 +76,7 @@ def _has_statuses(cluster: Cluster) -> bool:
     return all(value.get("status") for kind in ("ClusterGPUPolicy", "GPUPolicy") for value in cluster.api.list(API_VERSION, kind))
 
 
-def _costs(following: Following, setting: BenchSetting, load: str) -> list[float]:
+def _costs(following: FollowingReplica, setting: BenchSetting, load: str) -> list[float]:
     """Return the CPU seconds for a pod, of each round; a round before them is not counted."""
 
     def answers() -> float:

@@ -30,8 +30,8 @@ def test_the_interval_holds_the_truth() -> None:
     """Of 200 samples of nine noisy ratios around 2 nine tenths of the intervals hold it (95 % as the rounds grow)."""
     chance = random.Random(7)
     samples = [geometric_mean([2.0 * chance.lognormvariate(0, 0.1) for _ in range(9)]) for _ in range(200)]
-    assert sum(one.low <= 2.0 <= one.high for one in samples) >= 170
-    assert all(one.low < one.middle < one.high for one in samples)
+    assert sum(interval.low <= 2.0 <= interval.high for interval in samples) >= 170
+    assert all(interval.low < interval.middle < interval.high for interval in samples)
 
 
 def test_rounds_must_be_as_many() -> None:

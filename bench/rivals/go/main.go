@@ -20,13 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const (
-	mostBytes = 7 << 20
-	protect   = "karpenter.sh/do-not-disrupt"
-	capacity  = "karpenter.sh/capacity-type"
-	machine   = "karpenter.k8s.aws/instance-"
-)
-
 //go:embed edits.json
 var constants []byte
 var edits struct {
@@ -61,13 +54,20 @@ func edit(pod *corev1.Pod) (patch []operation) {
 	if !slices.Contains(pod.Spec.Tolerations, edits.Toleration) {
 		add("/spec/tolerations", append(pod.Spec.Tolerations, edits.Toleration))
 	}
+	keys := slices.Collect(maps.Keys(pod.Spec.NodeSelector))
+	for _, term := range terms(pod) {
+		for _, expression := range term.MatchExpressions {
+			keys = append(keys, expression.Key)
+		}
+	}
+	isPlaced := slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "karpenter.k8s.aws/instance-") })
 	var require []corev1.NodeSelectorRequirement
-	if isTraining && !names(pod, machine) {
+	if isTraining && !isPlaced {
 		require = append(require, edits.Training...)
-	} else if isServer && !names(pod, machine) {
+	} else if isServer && !isPlaced {
 		require = append(require, edits.Small...)
 	}
-	if (isJob || isServer) && !names(pod, capacity) {
+	if (isJob || isServer) && !slices.Contains(keys, "karpenter.sh/capacity-type") {
 		lasts, err := time.ParseDuration(pod.Annotations["berth.dev/expected-duration"])
 		if isJob && err == nil && lasts <= 2*time.Hour {
 			require = append(require, edits.Spot)
@@ -101,7 +101,7 @@ func edit(pod *corev1.Pod) (patch []operation) {
 	}
 	annotations := map[string]string{"berth.dev/applied": edits.Note}
 	if isTraining {
-		annotations[protect] = "true"
+		annotations["karpenter.sh/do-not-disrupt"] = "true"
 	}
 	maps.Copy(annotations, pod.Annotations)
 	add("/metadata/annotations", annotations)
@@ -117,19 +117,8 @@ func terms(pod *corev1.Pod) []corev1.NodeSelectorTerm {
 	return nil
 }
 
-// names tells whether the author requires a label whose key begins so.
-func names(pod *corev1.Pod, prefix string) bool {
-	keys := slices.Collect(maps.Keys(pod.Spec.NodeSelector))
-	for _, term := range terms(pod) {
-		for _, expression := range term.MatchExpressions {
-			keys = append(keys, expression.Key)
-		}
-	}
-	return slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, prefix) })
-}
-
 func mutate(writer http.ResponseWriter, request *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(writer, request.Body, mostBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(writer, request.Body, 7<<20))
 	review, pod := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{}}, &corev1.Pod{}
 	if err == nil {
 		err = json.Unmarshal(body, &review)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +71,7 @@ def edited(pod: Raw) -> Raw:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for option in ("--listen", "--cert", "--key"):
-        parser.add_argument(option, required=True)
-    args = parser.parse_args()
-    host, _, port = args.listen.rpartition(":")
+    options = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=True))
+    host, _, port = options["--listen"].rpartition(":")
     app = Starlette(routes=[Route("/mutate", mutate, methods=["POST"])])
-    uvicorn.run(app, host=host, port=int(port), ssl_certfile=args.cert, ssl_keyfile=args.key, log_level="warning")
+    uvicorn.run(app, host=host, port=int(port), ssl_certfile=options["--cert"], ssl_keyfile=options["--key"], log_level="warning")
