@@ -1,8 +1,4 @@
-"""Write many policies in a thousand namespaces: the shipped library, and for every four of a team's own one of the cluster's for a team.
-
-With N policies a namespace has about N/1,250 of its own, and as many of the cluster's select it by its label. About half of those match a
-training pod.
-"""
+"""Write many policies in a thousand namespaces: the shipped library, and for every four of a team's own one of the cluster's for a team."""
 
 from __future__ import annotations
 
@@ -18,6 +14,9 @@ from bench.inputs.workloads import namespace
 from policies.policy import API_VERSION
 from tests.testcluster.addons.berth import LIBRARY
 
+DESCRIPTION = """\
+With N policies a namespace has about N/1,250 of its own, and as many of the cluster's select it by its label.
+About half of those match a training pod."""
 SHIPPED = 6
 """policies in the library"""
 PER_FILE = 250
