@@ -74,7 +74,9 @@ def _running(setting: BenchSetting, name: str, command: Sequence[str], port: int
                 break
             except (OSError, BenchError, http.client.HTTPException) as error:
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise BenchError(f"{name} does not answer ({error}); its log: {log}") from None
+                    process.kill()
+                    reader.wait()
+                    raise BenchError(f"{name} does not answer ({error}): {log.read_text()[-300:]!r}") from None
                 time.sleep(0.05)
         yield candidate
     finally:

@@ -13,7 +13,6 @@ from tests.testcluster.controlplane.api import Api
 from tests.testcluster.controlplane.cluster import Cluster
 
 BURST_PODS, WRITERS = 1028, 64
-FAIL_OPEN = "apiserver_admission_webhook_fail_open_count"
 Buckets = dict[float, float]
 """upper bound in seconds -> how many were within it, as Prometheus counts"""
 
@@ -46,14 +45,14 @@ def burst(cluster: Cluster, berth: Berth, pods: Path, namespace: str, *, count: 
     def pages() -> tuple[str, str]:
         return cluster.api.text("/metrics"), berth.page("/metrics").body.decode()
 
-    api_before, before = pages()
+    opened, (api_before, before) = "apiserver_admission_webhook_fail_open_count", pages()
     created = create(cluster.api, pods, namespace, WRITERS, count)
     api_after, after = pages()
     return Burst(
         created=created,
         stored=len(cluster.api.list("v1", "Pod", namespace)),
         admitted=total(after, "berth_pods_total", decision="admitted") - total(before, "berth_pods_total", decision="admitted"),
-        fail_open=total(api_after, FAIL_OPEN) - total(api_before, FAIL_OPEN),
+        fail_open=total(api_after, opened) - total(api_before, opened),
         berth=more(buckets(after), buckets(before)),
     )
 

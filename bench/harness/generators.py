@@ -86,11 +86,19 @@ class Vegeta:
         except go_build.NoGo as error:
             raise BenchError(str(error)) from None
         first = _first_number()
-        self._results, file = bodies.with_name(f"{first}.results"), bodies.with_name(f"{first}.targets")
-        file.write_bytes(b"".join(targets(url, bodies, token=token, first=first, calls=calls)))
+        self._results, self._targets = bodies.with_name(f"{first}.results"), bodies.with_name(f"{first}.targets")
+        self._targets.write_bytes(b"".join(targets(url, bodies, token=token, first=first, calls=calls)))
         self._expected = "201" if token else "200"
         self._warm_up = 0.5 if flags.get("rate") else 0.0  # seconds in which the first calls make the connections
-        given = {"root-certs": ca, "targets": file, "lazy": bool(calls), "output": self._results, "rate": 0, "timeout": "300s", **flags}
+        given = {
+            "root-certs": ca,
+            "targets": self._targets,
+            "lazy": bool(calls),
+            "output": self._results,
+            "rate": 0,
+            "timeout": "300s",
+            **flags,
+        }
         words = (f"-{name}={value}" for name, value in given.items())
         command = [self._program, "attack", "-format=json", "-http2=false", "-max-body=2000", *words]
         self.process = subprocess.Popen(command, preexec_fn=None if core is None else on_core(core))
@@ -102,6 +110,8 @@ class Vegeta:
             raise BenchError("vegeta failed")
         used = _children() - before
         encoded = subprocess.run([self._program, "encode", "-to=csv", self._results], capture_output=True, text=True, check=True).stdout
+        for file in (self._results, self._targets):
+            file.unlink()
         return summarized(csv.reader(encoded.splitlines()), expected=self._expected, warm_up=self._warm_up, generator=used)
 
 

@@ -14,9 +14,6 @@ from bench.inputs.workloads import namespace
 from policies.policy import API_VERSION
 from tests.testcluster.addons.berth import LIBRARY
 
-DESCRIPTION = """\
-With N policies a namespace has about N/1,250 of its own, and as many of the cluster's select it by its label.
-About half of those match a training pod."""
 SHIPPED = 6
 """policies in the library"""
 PER_FILE = 250

@@ -15,7 +15,7 @@ LOADS = {"mixed": "cached", "unlike": "uncached", "plain": "plain"}
 
 def run(setting: BenchSetting) -> Iterator[str]:
     """Yield the section. Raises BenchError if no other checkout was named."""
-    if setting.other is None:
+    if setting.other is None or not (setting.other / "cli").is_dir():
         raise BenchError("ab compares two checkouts: name the other one with --other PATH")
     yield f"This checkout beside another; {setting.rounds} pairs of rounds of one second, 16 connections, 95 % intervals."
     yield ""

@@ -7,8 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 
 from bench.harness.following import PODS_OF_A_JOB, FullCluster, apply_policy, full_cluster
 from bench.harness.setting import BenchSetting
@@ -32,10 +31,9 @@ class AuditedCluster:
     """The cluster and its audits, which share a core with the control plane."""
 
     full: FullCluster
-    numbers: count[int] = field(default_factory=count)
 
     def start(self) -> Audit:
-        running = audit.audit(self.full.cluster, f"audit-{next(self.numbers)}", self.full.kubeconfig)
+        running = audit.audit(self.full.cluster, f"audit-{time.monotonic_ns()}", self.full.kubeconfig)
         os.sched_setaffinity(running.process.popen.pid, {self.full.setting.cores.load})
         return running
 

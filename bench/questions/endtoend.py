@@ -26,8 +26,6 @@ from tests.testcluster.controlplane.cluster import Cluster
 
 CELLS = (("job", 1, "dry run"), ("job", 16, "stored"), ("unlike", 1, "dry run"))
 """(load, writers, whether pods are stored)"""
-CALLS = 3_000
-"""more than are made in a second"""
 BURSTS = {"job": "the pods of one Job", "mixed": "1,000 pods of 60 workloads"}
 MOST_SECONDS, LEAST_RATE = 0.025, 150
 """Bars: Seconds within which Berth answers 99 % of a burst's calls, and pods a second"""
@@ -64,7 +62,7 @@ def run(setting: BenchSetting) -> Iterator[str]:
         verdicts: list[str] = []
         for load, writers, storage in setting.pick(CELLS, CELLS[:2]):
             cell, file, seconds = f"{load}, {writers}, {storage}", setting.bodies(f"{load}.pods"), setting.pick(1.0, 0.3)
-            amount = partial(create, cluster.api, file, writers=writers, calls=CALLS, seconds=seconds, dry_run=storage == "dry run")
+            amount = partial(create, cluster.api, file, writers=writers, calls=3_000, seconds=seconds, dry_run=storage == "dry run")
             runs = {name: partial(_measure, cluster, amount, name, replica if name == MUTATE else None) for name in NAMESPACES}
             rounds = in_turn(runs, setting.rounds, warm_up=setting.pick(1, 0))
             rows += _rows(cell, rounds)
