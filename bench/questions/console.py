@@ -54,7 +54,7 @@ class ClickedConsole:
     def clicking(self) -> Iterator[None]:
         """Let people follow links from page to page until the end of the block."""
         is_over = threading.Event()
-        people = [threading.Thread(target=self._click, args=(is_over, random.Random(number))) for number in range(PEOPLE)]
+        people = [threading.Thread(target=self._click, args=(is_over, random.Random(i)), daemon=True) for i in range(PEOPLE)]
         for person in people:
             person.start()
         yield

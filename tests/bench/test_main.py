@@ -28,7 +28,7 @@ QUESTIONS = {
     "console": "| /impact |",
 }
 """what each writes"""
-QUICK = tuple(QUESTIONS) if PROVE else ("holds", "servers")
+QUICK = tuple(QUESTIONS) if PROVE else ("servers",)
 WRK = os.environ.get("BERTH_WRK") or shutil.which("wrk")
 
 
