@@ -72,7 +72,7 @@ cluster: $(VENV)/runtime $(VENV)/go
 
 prove: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	@$(BIN)/python -P -m tests.testcluster.programs prove
-	BERTH_CHECK= BERTH_PROVE=1 $(BIN)/python -m bench.record
+	BERTH_CHECK= BERTH_PROVE=1 $(BIN)/python -P -m tests.prove
 	BERTH_CHECK=1 $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term-missing tests/analysis tests/catalog tests/policies tests/cli
 
 bench: $(VENV)/dev

@@ -1,4 +1,4 @@
-"""What ``berth try`` makes of manifests that nobody here wrote: each one's address and outcome, never its text.
+"""Try manifests that others wrote (``berth try``), and write each one's address and outcome, never its text.
 
     python -m bench.manifests FOLDER [--platforms P,...] > bench/PUBLIC_MANIFESTS.md
 
@@ -11,22 +11,18 @@ import argparse
 import contextlib
 import io
 import re
-import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.measuring.candidates import LIBRARY
 from cli import main as berth
 from tests.support import results_page
-
-_CODE = re.compile(r"BERTH-1\d\d")
-_WARNED = re.compile(r"warning: (BERTH-2\d\d)")
+from tests.testcluster.addons.berth import LIBRARY
 
 
-class Tried(NamedTuple):
-    """One file, and what became of it."""
+class TriedManifest(NamedTuple):
+    """One file and its outcome."""
 
     repository: str
     path: str
@@ -34,50 +30,30 @@ class Tried(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def tried(folder: Path, platforms: str) -> Iterator[Tried]:
-    """Every file of every index under ``folder``, in order."""
+def tried(folder: Path, platforms: str) -> Iterator[TriedManifest]:
+    """Try every file of every index under ``folder``, in order. What ends ``berth try`` with a traceback ends this too."""
     for index in sorted(folder.glob("*/index.tsv")):
         for line in index.read_text().splitlines():
             number, repository, path = line.split("\t")[:3]
-            yield _one(index.parent / f"{number}.yaml", repository, path, platforms)
-
-
-def _one(file: Path, repository: str, path: str, platforms: str) -> Tried:
-    errors = io.StringIO()
-    words = ["try", "--policies", str(LIBRARY), "--platforms", platforms, "--namespace", "team", "--output", "yaml", str(file)]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
-        code = berth.main(words)
-    text = errors.getvalue()
-    denied = ", ".join(sorted(set(_CODE.findall(text))))
-    outcome = {0: "admitted", 1: f"denied: {denied}", 2: "bad input"}[code]
-    return Tried(repository, path, outcome, tuple(sorted(set(_WARNED.findall(text)))))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the page to standard output. What ends the command with a traceback ends this too."""
-    parser = argparse.ArgumentParser(prog="python -m bench.manifests", description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--platforms", default="karpenter-aws")
-    given = parser.parse_args(arguments)
-    found = list(tried(given.folder, given.platforms))
-    sys.stdout.write("\n".join(_page(found, given.platforms)) + "\n")
-    return 0
-
-
-def _page(found: Sequence[Tried], platforms: str) -> Iterator[str]:
-    yield from ("# Public manifests", "")
-    yield f"`berth try` with the shipped policies and `--platforms {platforms}` over {len(found)} manifests that others wrote."
-    yield "Where an index names a file by its number alone, nobody could say which repository it is of."
-    yield ""
-    yield from results_page.table(("outcome", "files"), [(what, str(n)) for what, n in Counter(one.outcome for one in found).most_common()])
-    yield ""
-    yield from results_page.table(
-        ("warning", "files"), [(w, str(n)) for w, n in Counter(w for one in found for w in one.warnings).most_common()]
-    )
-    yield ""
-    rows = [(one.repository, one.path, one.outcome, " ".join(one.warnings)) for one in found]
-    yield from results_page.table(("repository", "file", "outcome", "warnings"), rows)
+            words = ["try", "--policies", str(LIBRARY), "--platforms", platforms, "--namespace", "team", "--output", "yaml"]
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+                code = berth.main([*words, str(index.parent / f"{number}.yaml")])
+            denied, warned = (sorted(set(re.findall(p, errors.getvalue()))) for p in (r"BERTH-1\d\d", r"warning: (BERTH-2\d\d)"))
+            yield TriedManifest(repository, path, {0: "admitted", 1: f"denied: {', '.join(denied)}", 2: "bad input"}[code], tuple(warned))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = argparse.ArgumentParser(prog="python -m bench.manifests", description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--platforms", default="karpenter-aws")
+    given = parser.parse_args()
+    manifests = list(tried(given.folder, given.platforms))
+    print(
+        f"# Public manifests\n\n`berth try` with the shipped policies and `--platforms {given.platforms}` over {len(manifests)} files that"
+    )
+    print("others wrote. Where an index names a file by its number alone, its repository is unknown.\n")
+    warnings = Counter(warning for manifest in manifests for warning in manifest.warnings)
+    for name, counts in (("outcome", Counter(manifest.outcome for manifest in manifests)), ("warning", warnings)):
+        print(*results_page.table((name, "files"), [(value, str(number)) for value, number in counts.most_common()]), "", sep="\n")
+    rows = [(manifest.repository, manifest.path, manifest.outcome, " ".join(manifest.warnings)) for manifest in manifests]
+    print(*results_page.table(("repository", "file", "outcome", "warnings"), rows), sep="\n")

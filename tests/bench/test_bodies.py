@@ -7,13 +7,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from bench.handlers.same_edits import patched
-from bench.in_process import engine
-from bench.load import bodies
+from bench.harness.same_edits import patched
+from bench.inputs import bodies
 from policies.pods.projection import extract
 from policies.state.snapshot import Snapshot
-from telemetry import log
+from sources.sources import Sources, load_sources
 from telemetry.metrics import Metrics
+from tests.testcluster.addons.berth import LIBRARY
 from webhook.admission import handlers
 
 SAMPLE = 50
@@ -21,9 +21,7 @@ SAMPLE = 50
 
 @pytest.fixture(scope="module")
 def snapshot() -> Snapshot:
-    snapshot = engine.library()
-    log.to(log._to_stderr)
-    return snapshot
+    return load_sources(Sources(policies=(str(LIBRARY),), platforms=("karpenter-aws",))).snapshot
 
 
 def sample(name: str, folder: Path) -> list[bytes]:
@@ -83,3 +81,22 @@ def test_bodies_are_the_same_each_time(tmp_path: Path) -> None:
 def test_the_giant_has_three_mebibytes(tmp_path: Path) -> None:
     """As much as an API server takes, and no more."""
     assert 0.97 * bodies.GIANT < bodies.written("giant", tmp_path).stat().st_size <= bodies.GIANT
+
+
+@pytest.mark.parametrize("load", ["job", "unlike", "mixed"])
+def test_pods_are_sent_as_a_controller_sends_them(load: str, tmp_path: Path) -> None:
+    """They lack what the API server adds, and finalizers, which nobody would take off; they ask for GPUs."""
+    lines = bodies.written(f"{load}.pods", tmp_path).read_bytes().splitlines()
+    pods = [orjson.loads(line) for line in lines]
+    assert len(pods) == (1000 if load == "mixed" else 1)
+    for pod in pods:
+        assert {"uid", "namespace", "managedFields", "finalizers", "name"} & pod["metadata"].keys() == set()
+        assert pod["metadata"]["generateName"]
+        assert pod["metadata"]["ownerReferences"]
+    assert all(b"nvidia.com/gpu" in line for line in lines)
+
+
+def test_bare_pods_have_no_owner(tmp_path: Path) -> None:
+    """A garbage collector would delete them."""
+    pods = [orjson.loads(line) for line in bodies.written("mixed.bare", tmp_path).read_bytes().splitlines()]
+    assert [pod for pod in pods if "ownerReferences" in pod["metadata"]] == []

@@ -7,22 +7,20 @@ import os
 import shutil
 from pathlib import Path
 
-import orjson
 import pytest
 
-from bench.creations.burst import Buckets, more, quantile, within
-from bench.creations.client import LOADS, Created, written
-from bench.creations.registrations import MUTATE, NATIVE, NONE
-from bench.creations.rounds import Round, added, added_ratio
+from bench.harness.creations import Buckets, more, within
+from bench.harness.intervals import median_of
+from bench.harness.native import MUTATE, NATIVE, NONE
+from bench.questions.endtoend import CreationRound, added, added_ratio
 from tests.bench.test_main import bench
 from tests.support.counts import only_in_prove
 
 BUCKETS: Buckets = {0.01: 50.0, 0.025: 99.0, math.inf: 100.0}
 
 
-def rounds(*p50: float) -> list[Round]:
-    made = (Created(pods=100, failed=0, said="", seconds=1, p50=one, p99=one, longest=one, cpu=0) for one in p50)
-    return [Round(created=created, control_plane=0, own=0) for created in made]
+def rounds(*medians: float) -> list[CreationRound]:
+    return [CreationRound(rate=100, p50=us, p99=us, control_plane=0, own=0) for us in medians]
 
 
 SEEN = {NONE: rounds(1000, 1100, 1200), NATIVE: rounds(2000, 2100, 2200), MUTATE: rounds(2500, 2600, 2700)}
@@ -30,7 +28,7 @@ SEEN = {NONE: rounds(1000, 1100, 1200), NATIVE: rounds(2000, 2100, 2200), MUTATE
 
 def test_what_is_added_is_taken_round_by_round() -> None:
     """A machine that grows slower with every round adds to all alike, and not to the difference."""
-    interval = added(SEEN, MUTATE)
+    interval = median_of(added(SEEN, MUTATE))
     assert (interval.middle, interval.low, interval.high) == (1500, 1500, 1500)
 
 
@@ -42,7 +40,7 @@ def test_what_is_added_is_compared() -> None:
 def test_an_interval_covers_what_rounds_say() -> None:
     """Rounds that differ give an interval around their median, which one disturbed round does not move."""
     seen = {NONE: rounds(*[1000] * 7), NATIVE: rounds(1100, 1150, 1200, 1250, 1300, 1350, 9000)}
-    interval = added(seen, NATIVE)
+    interval = median_of(added(seen, NATIVE))
     assert interval.middle == 250
     assert 100 <= interval.low < 250 < interval.high <= 8000
 
@@ -53,12 +51,6 @@ def test_a_round_in_which_nothing_was_added_is_no_error() -> None:
     assert added_ratio(seen, MUTATE, NATIVE).middle == 1.5
 
 
-@pytest.mark.parametrize(("share", "seconds"), [(0.25, 0.005), (0.5, 0.01), (0.99, 0.025), (0.999, 0.025)])
-def test_a_quantile_is_estimated_as_prometheus_does(share: float, seconds: float) -> None:
-    """Evenly spread inside its bucket; the last bound where it is past that."""
-    assert quantile(BUCKETS, share) == pytest.approx(seconds)
-
-
 def test_a_share_is_exact_at_a_bound() -> None:
     """Which is what the bar of 25 ms is judged by."""
     assert within(BUCKETS, 0.025) == 0.99
@@ -67,8 +59,6 @@ def test_a_share_is_exact_at_a_bound() -> None:
 def test_nothing_counted_is_no_figure() -> None:
     """Neither 0 ms nor a division by zero: a histogram that was never read would pass every bar."""
     nothing = more(BUCKETS, BUCKETS)
-    assert math.isnan(quantile(nothing, 0.99))
-    assert math.isnan(quantile({}, 0.99))
     assert math.isnan(within(nothing, 0.025))
 
 
@@ -76,19 +66,6 @@ def test_only_what_came_between_two_pages_counts() -> None:
     """Also of a series that the first page did not have."""
     assert more(BUCKETS, {0.01: 20.0, 0.025: 20.0, math.inf: 20.0}) == {0.01: 30.0, 0.025: 79.0, math.inf: 80.0}
     assert more(BUCKETS, {}) == BUCKETS
-
-
-@pytest.mark.parametrize("load", LOADS)
-def test_pods_are_sent_as_a_controller_sends_them(load: str, tmp_path: Path) -> None:
-    """Without what the API server adds, and without finalizers, which nobody would take off; they ask for GPUs."""
-    lines = written(load, tmp_path).read_bytes().splitlines()
-    pods = [orjson.loads(line) for line in lines]
-    assert len(pods) == (1000 if load == "mixed" else 1)
-    for pod in pods:
-        assert {"uid", "namespace", "managedFields", "finalizers", "name"} & pod["metadata"].keys() == set()
-        assert pod["metadata"]["generateName"]
-        assert pod["metadata"]["ownerReferences"]
-    assert all(b"nvidia.com/gpu" in line for line in lines)
 
 
 @only_in_prove
@@ -103,5 +80,5 @@ def test_it_measures_and_records(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     page = results.read_text()
     assert "| job, 1, dry run | no webhook |" in page
-    assert "|  | Berth /mutate + /validate |" in page
+    assert "|  | Berth /mutate |" in page
     assert "0 failed, 0 fail-open, 0 that Berth did not count as admitted, of 128" in page

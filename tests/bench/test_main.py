@@ -1,8 +1,9 @@
-"""``python -m bench``: every part in small, as a process."""
+"""``python -m bench``: every question in small, as a process."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,23 +12,23 @@ from pathlib import Path
 import pytest
 
 from tests.support.counts import PROVE
+from tests.support.module_imports import LAYERS
 from tests.testcluster.calls import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
-PARTS = {
-    "engine": "decode + encode",
+QUESTIONS = {
     "holds": "hostile reviews none holds",
     "servers": "| mixed, 16 | Berth |",
     "openloop": "| nine tenths |",
-    "policies": "| unlike | 100 |",
+    "policies": "|  | 100 policies |",
     "memory": "resident MB",
-    "giant": "A training pod of 3.0 MiB",
-    "handshakes": "handshakes and reviews/s",
+    "giant": "| giant, 4 | Berth |",
+    "handshakes": "| mixed, 16 at a time | Berth |",
     "replay": "| no two alike |",
     "console": "| /impact |",
 }
 """what each writes"""
-QUICK = tuple(PARTS) if PROVE else ("engine", "servers")
+QUICK = tuple(QUESTIONS) if PROVE else ("servers",)
 WRK = os.environ.get("BERTH_WRK") or shutil.which("wrk")
 
 
@@ -39,18 +40,17 @@ def bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="measuring needs two cores")
-@pytest.mark.parametrize("part", QUICK)
-def test_a_part_measures_and_records(part: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("question", QUICK)
+def test_a_question_is_answered_and_recorded(question: str, tmp_path: Path) -> None:
     """In small, against a real server under real load; what it measured is on the page, beside what was there."""
-    if part not in ("engine", "holds") and not (WRK and shutil.which("go")):
-        pytest.skip("there is no wrk or no Go here, and this part of the bench loads a server with them: apt install wrk golang")
+    if question != "holds" and not (WRK and shutil.which("go")):
+        pytest.skip("there is no wrk or no Go here, and this question loads a server with them: apt install wrk golang")
     results = tmp_path / "RESULTS.md"
     results.write_text("# Results\n\nBy hand.\n")
-    done = bench(part, "--quick", "--results", str(results))
+    done = bench(question, "--quick", "--results", str(results))
     assert done.returncode == 0, done.stderr
-    assert PARTS[part] in results.read_text()
+    assert QUESTIONS[question] in results.read_text()
     assert results.read_text().startswith("# Results\n\nBy hand.\n")
-    assert sorted(path.name for path in tmp_path.glob("*.svg")) == (["latency.svg", "stages.svg"] if part == "openloop" else [])
 
 
 def test_without_wrk_one_line_says_what_to_install(tmp_path: Path) -> None:
@@ -66,8 +66,27 @@ def test_without_wrk_one_line_says_what_to_install(tmp_path: Path) -> None:
     assert "there is no wrk here: apt install wrk" in done.stderr
 
 
-def test_a_part_that_is_not_there_is_named() -> None:
+def test_a_question_that_is_not_there_is_named() -> None:
     """With those that are."""
     done = bench("sevrers", "--quick")
     assert done.returncode == 2
-    assert "there is no part sevrers; give of engine, holds, servers" in done.stderr
+    assert "there is no question sevrers; give servers, holds, policies" in done.stderr
+
+
+def test_ab_needs_another_checkout() -> None:
+    """One line says how to name it."""
+    done = bench("ab", "--quick")
+    assert (done.returncode, done.stderr) == (2, "bench: ab compares two checkouts: name the other one with --other PATH\n")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="measuring needs two cores")
+@pytest.mark.skipif(not WRK, reason="there is no wrk here, which loads both: apt install wrk")
+def test_ab_compares_two_checkouts(tmp_path: Path) -> None:
+    """The other one's code answers, with its own policies. Nothing is recorded."""
+    for layer in LAYERS:
+        (tmp_path / layer).symlink_to(ROOT / layer)
+    done = bench("ab", "--quick", "--other", str(tmp_path), "--results", str(tmp_path / "RESULTS.md"))
+    assert done.returncode == 0, done.stderr
+    assert "| cached | this |" in done.stdout
+    assert re.search(r"^\|  \| other \|.* \d+\.\d+ \| \d+\.\d+ \|$", done.stdout, re.MULTILINE)
+    assert not (tmp_path / "RESULTS.md").exists()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.load import many_policies
-from bench.load.bodies import NAMESPACES
+from bench.inputs import many_policies
+from bench.inputs.bodies import NAMESPACES
 from policies.state.snapshot import Snapshot
 from sources.sources import Sources, load_sources
 from tests.support.counts import count
@@ -32,6 +32,6 @@ def test_a_change_is_one_policy_and_no_more(tmp_path: Path) -> None:
     """As somebody edits one file of many."""
     many_policies.write(300, tmp_path)
     before = {compiled.policy.id: compiled.policy for compiled in loaded(tmp_path).policies}
-    many_policies.changed(tmp_path / "policies", 10)
+    many_policies.change(tmp_path / "policies", 10)
     after = {compiled.policy.id: compiled.policy for compiled in loaded(tmp_path).policies}
     assert [name for name in before if before[name] != after[name]] == ["ClusterGPUPolicy/unit-00000"]

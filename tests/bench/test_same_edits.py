@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from bench.handlers.same_edits import APPLIED, difference, patched
+from bench.harness.same_edits import APPLIED, difference, patched
 from tests.support.machine import BenchError
 
 POD: dict[str, Any] = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": [{"name": "c", "resources": {}}]}}
@@ -39,7 +39,8 @@ def test_a_missing_edit_is_a_difference_with_its_place() -> None:
     """A handler that does less is not compared with."""
     ours = patched(BODY, answer(NOTE, add("/spec/terminationGracePeriodSeconds", 1800)))
     theirs = patched(BODY, answer(NOTE))
-    assert difference(ours, theirs) == "/spec/terminationGracePeriodSeconds is None, not 1800"
+    assert difference(ours, theirs) == str({"op": "add", "path": "/spec/terminationGracePeriodSeconds", "value": 1800})
+    assert difference(ours, ours) == ""
 
 
 def test_a_denial_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""``bench.following.sizing``: what follows from a measured cost, and the measurement in small."""
+"""``bench.questions.sizing``: what follows from a measured cost, and the measurement in small."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.following.sizing import LEAST, PLANNED, need
+from bench.questions.sizing import LEAST, PLANNED, need
 from tests.bench.test_main import bench
 from tests.support.counts import only_in_prove
 
@@ -16,9 +16,9 @@ from tests.support.counts import only_in_prove
 @pytest.mark.parametrize(("rate", "replicas", "millicores"), [(100, LEAST, 100), (699, LEAST, 699), (701, 4, 467)])
 def test_all_but_one_carry_everything(rate: float, replicas: int, millicores: float) -> None:
     """At two milliseconds for a pod two replicas carry almost 700 a second, and more need a third."""
-    found = need(rate, 0.002)
-    assert (found.replicas, round(found.millicores)) == (replicas, millicores)
-    assert found.millicores <= PLANNED * 1000
+    number, each = need(rate, 0.002)
+    assert (number, round(each)) == (replicas, millicores)
+    assert each <= PLANNED * 1000
 
 
 @only_in_prove
@@ -31,4 +31,4 @@ def test_it_measures_and_records(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     page = results.read_text()
     assert "| all unlike in what is read |" in page
-    assert "| policies | nodes | MB when ready | MB after the loads |" in page
+    assert "| policies | nodes | s until ready | MB when ready | MB after the loads |" in page

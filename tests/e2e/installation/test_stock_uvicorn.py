@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from tests.e2e.installation.arrivals import Arrivals, arriving
 from tests.e2e.installation.installed import DEPLOYMENT, RATE, Installation
 from tests.support.counts import only_in_prove
-from tests.testcluster.addons.berth import ROOT
 from tests.testcluster.addons.installed import NAMESPACE
 from tests.testcluster.controlplane.api import STRATEGIC, Raw
 
 ROLLOUTS = 5
-SCRIPT = ROOT / "bench" / "handlers" / "stock.py"
+SCRIPT = Path(__file__).with_name("stock_uvicorn.py")
 POLICIES = ("--set", "library.policies={berth-default},library.mode=Enforce")
 
 

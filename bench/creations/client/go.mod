@@ -1,3 +1,0 @@
-module berth.dev/bench/creations
-
-go 1.26.0

@@ -1,3 +1,0 @@
-module berth.dev/bench/arrivals
-
-go 1.26.0
