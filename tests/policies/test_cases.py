@@ -138,7 +138,7 @@ def is_field(policy: str, name: str) -> bool:
 
 def test_a_denial_names_the_value_that_it_is_about(violations: Mapping[str, list[Violation]]) -> None:
     """By its path in the pod; the codes without one have a reason."""
-    assert unexplained(violations, "about", NO_VALUE, NO_VALUE_SOMETIMES) == []
+    assert unexplained(violations, "path", NO_VALUE, NO_VALUE_SOMETIMES) == []
 
 
 def test_too_many_gpus_are_told_with_the_field_that_bounds_them(violations: Mapping[str, list[Violation]]) -> None:
