@@ -46,7 +46,7 @@ from webhook import memory
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
 from webhook.settings import SettingsError, url
 
-LIMITS = Limits(connections=256, head=32 * 2**10, body=MOST_FORM, body_memory=64 * 2**20, request_deadline=15, unread=30, keep_alive=60)
+LIMITS = Limits(connections=256, head=32 * 2**10, body_memory=64 * 2**20, request_deadline=15, unread=30, keep_alive=60)
 """256 connections are twice those of 20 people with six each. A head holds an address of 8 KiB and a bearer token of 16. A phone on a
 poor line sends the largest form in ten seconds. Pages ask for news every 15 s."""
 

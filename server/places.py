@@ -145,8 +145,8 @@ class ConnectionPlaces:
         So an address that holds on to many connections pushes out nobody who has fewer.
         """
         for its in sorted(self._proven.values(), key=len, reverse=True):
-            if (found := next((holder for holder in its if holder.is_idle), None)) is not None:
-                return found
+            if (idle := next((holder for holder in its if holder.is_idle), None)) is not None:
+                return idle
         return None
 
     def _flooding(self) -> Holder | None:

@@ -9,7 +9,7 @@ from typing import Any
 import httptools
 
 from server.answer_queue import AnswerQueue
-from server.http import Call, Denial, Peer, come_back, path_of, text_answer, unspoken
+from server.http import Application, Call, Denial, Peer, come_back, path_of, text_answer, unspoken
 from server.limits import UID_BYTES
 from server.port import BodyMemory, Port
 
@@ -149,7 +149,7 @@ class RequestReader:
     def _wait_on(self, call: Call, send: Callable[[bytes], object]) -> None:
         application = self._port.application(call)
         if not call.waits:
-            self._begin(call, send)
+            self._begin(call, application, send)
         is_denied = call.expects and call.denial is not None
         if is_denied or max(call.size, call.declared) > application.most:
             self._call, call.last = None, True
@@ -158,9 +158,8 @@ class RequestReader:
         elif self._wire > 2 * call.size + 2 * self._port.limits.head:
             self._queue.reject("garbled", text_answer(400, "send larger chunks", close=True))
 
-    def _begin(self, call: Call, send: Callable[[bytes], object]) -> None:
+    def _begin(self, call: Call, application: Application, send: Callable[[bytes], object]) -> None:
         """Begin to wait for the body of a call. Nothing is held of a body that no page reads."""
-        application = self._port.application(call)
         call.waits = True
         call.room = application.room
         call.denial = application.begin(call)
@@ -215,10 +214,10 @@ class Pieces:
 
     def head(self, size: int) -> bytes:
         """Return the first ``size`` bytes of the body."""
-        held, found = iter(self._pieces), b""
-        while len(found) < size and (piece := next(held, None)) is not None:
-            found += piece[: size - len(found)]
-        return found
+        pieces, start = iter(self._pieces), b""
+        while len(start) < size and (piece := next(pieces, None)) is not None:
+            start += piece[: size - len(start)]
+        return start
 
     def whole(self) -> bytes:
         """Return the whole body and release it."""

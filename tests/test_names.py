@@ -23,7 +23,7 @@ MOST = {
     "kube": (0, 0, 0, 0),
     "policies": (183, 216, 43, 40),
     "registration": (2, 3, 2, 2),
-    "server": (0, 3, 0, 0),
+    "server": (0, 0, 0, 0),
     "sources": (37, 23, 0, 0),
     "telemetry": (4, 4, 0, 0),
     "webhook": (27, 14, 12, 0),

@@ -1,1 +1,1 @@
-"""The effect of policies on a namespace, and on one pod in both phases, shown before anything is created."""
+"""The effect of policies on a namespace, shown before anything is created."""

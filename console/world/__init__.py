@@ -1,1 +1,1 @@
-"""What pages show: a cluster and its policies as they were read at one moment, and the part of it that one person may see."""
+"""The part of a world (``analysis.world``) that one person may see."""

@@ -35,16 +35,12 @@ from telemetry import log
 from telemetry.metrics import Metrics
 from tests.oracles.layers import Seen, data_of, rendered_data, sentences_of
 from tests.support.calls.in_process import ask
-from tests.support.module_imports import ROOT
+from tests.support.module_imports import LAYERS, ROOT
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.admission.namespace_shares import NamespaceShares
 
 Raw = dict[str, Any]
 NOW = datetime.datetime(2026, 11, 25, 12, tzinfo=datetime.UTC)
-OURS = {
-    "analysis", "catalog", "certs", "cli", "cluster", "console", "documents", "kube", "policies", "registration", "server", "sources",
-    "telemetry", "webhook",
-}  # fmt: skip
 DURATION = re.compile(r"_seconds(_sum|_bucket)?$|_created$|_bytes$|^process_|^python_")
 SERVED = {
     "v1": ("Namespace", "Node", "Pod", "Event"),
@@ -193,7 +189,7 @@ def _stopped_clock() -> Iterator[None]:
     """Every module of Berth that reads the time of day reads the same one."""
     for found in pkgutil.walk_packages(cli.__path__, "cli."):
         importlib.import_module(found.name)
-    modules = [vars(module) for name, module in sys.modules.items() if name.partition(".")[0] in OURS]
+    modules = [vars(module) for name, module in sys.modules.items() if name.partition(".")[0] in LAYERS]
     reading = [names for names in modules if names.get("datetime") is datetime.datetime]
     for names in reading:
         names["datetime"] = _Stopped
