@@ -15,7 +15,7 @@ from analysis.reviews.decoding import MOST_READ
 from analysis.reviews.review import flatten_text, sent
 from policies.messages import Phrase, phrase
 from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
-from policies.pods.unlisted_accelerators import WORD
+from policies.pods.unlisted_accelerators import may_contain_name
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
 from policies.work_budget import MOST
@@ -57,10 +57,7 @@ def enforced(snapshot: Snapshot, namespace: str) -> bool:
 
 def names_accelerator(body: bytes, snapshot: Snapshot) -> bool:
     """Return whether a pod may ask for what is judged, by the text of its review: the API server writes letters as they are."""
-    return _LOOKS.search(body) is not None or any(name.encode() in body for name in _names(snapshot))
-
-
-_LOOKS = re.compile(WORD.encode(), re.IGNORECASE)
+    return may_contain_name(body) or any(name.encode() in body for name in _names(snapshot))
 
 
 def _names(snapshot: Snapshot) -> Iterator[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from catalog import Resource
 from policies.facts.cluster_facts import ClusterFacts
-from policies.pods.unlisted_accelerators import is_extended, is_part, looks_like_one, overlooked, unknown
+from policies.pods.unlisted_accelerators import WORD, is_extended, is_part, looks_like_one, may_contain_name, overlooked, unknown
 from tests.support.generators.random_worlds import catalog
 
 LIKE = [
@@ -37,6 +41,22 @@ def test_what_looks_like_one(name: str) -> None:
 def test_what_does_not(name: str) -> None:
     """Network cards, parts of a device, words that only hold such letters."""
     assert not looks_like_one(name, catalog())
+
+
+_PIECES = [*"gntpusaBcCdmlvxhi9-/.", "gpu", "GPU", "npu", "input", "output", "tpu", "dcu", "gcu", "num", "mig", "cuda", "vcuda", "Gaudi"]
+_PIECES += ["neuron", "core", "device", "ascend", "accelerator", "trainium", '"', "ü"]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=12).map("".join))
+def test_a_text_contains_a_name_where_the_expression_finds_one(text: str) -> None:
+    """The search by parts of names answers as the expression does."""
+    assert may_contain_name(text.encode()) == (re.search(WORD.encode(), text.encode().lower()) is not None)
+
+
+def test_a_text_with_too_many_parts_of_names_is_taken_to_contain_one() -> None:
+    """Nobody makes the search slow, or escapes it, by repeating a part of a name."""
+    assert not may_contain_name(b"input " * 1_999)
+    assert may_contain_name(b"input " * 2_000)
 
 
 @pytest.mark.parametrize(
