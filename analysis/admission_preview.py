@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kube.pod import Pod
+from kube.tree import apply_patch
 from policies.engine import evaluate
-from policies.patch.json_tree import apply_patch
-from policies.pods.view import Pod
 from policies.request import Request
 from policies.rules.requests_match_limits import undecodable
 from policies.state.snapshot import Facts

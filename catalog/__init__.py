@@ -7,17 +7,7 @@ may use; ``prices`` has what devices cost, with prices of one's own laid over th
 
 from catalog.catalog import LONGEST_NAME, Catalog
 from catalog.gpus import Gpu, MachineType, MigProfile, Network
-from catalog.platforms import (
-    AcceleratorTaint,
-    GraceCap,
-    NodeRequirement,
-    Operator,
-    Platform,
-    Possible,
-    Protection,
-    SharingScheme,
-    Variant,
-)
+from catalog.platforms import AcceleratorTaint, GraceCap, Operator, Platform, Protection, SharingScheme, Variant
 from catalog.resources import Measure, Resource, ResourceKind, ResourcePattern
 from catalog.workload import Workload
 
@@ -31,10 +21,8 @@ __all__ = [
     "Measure",
     "MigProfile",
     "Network",
-    "NodeRequirement",
     "Operator",
     "Platform",
-    "Possible",
     "Protection",
     "Resource",
     "ResourceKind",

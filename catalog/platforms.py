@@ -6,26 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from kube.labels import Expression, Possible
 from kube.taints import Taint
 
 Capacity = Literal["spot", "on-demand", "reserved"]
 Sharing = Literal["Exclusive", "MIG", "TimeSliced"]
-
-Possible = tuple[str | None, ...]
-"""The values that a label may have on such a node. None: the label may be absent. ``"*"``: present, any
-value; ``"n1-*"``: any with this prefix. ``"?"``: present, with a value the catalog does not know (the
-unknown-model row)."""
-
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRequirement:
-    """A node selector requirement to write."""
-
-    key: str
-    operator: Operator
-    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +35,10 @@ class Variant:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingScheme:
     variants: tuple[Variant, ...]
-    exclude: Mapping[Sharing, tuple[NodeRequirement, ...]]
+    exclude: Mapping[Sharing, tuple[Expression, ...]]
     """The expressions that keep a pod off nodes of that sharing; those for all sharing that R leaves out
     are written together."""
-    only: Mapping[Sharing, tuple[NodeRequirement, ...]]
+    only: Mapping[Sharing, tuple[Expression, ...]]
     """The expressions that select nodes of that sharing alone (written where the keys are known before
     boot, or on gfd)."""
     slice_key: str | None = None

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from policies.values import duration
+from kube import duration
 from webhook.settings import WILDCARDS, SettingsError, listen_address
 
 LISTEN = "127.0.0.1:8480"

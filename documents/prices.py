@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from catalog import Catalog
 from catalog.nearest import hint
 from documents.files import read_documents
-from policies.document import Document, kind_of
+from kube.tree import kind_of
+from policies.document import Document
 
 
 def read_prices(path: str, catalog: Catalog) -> Mapping[str, float]:

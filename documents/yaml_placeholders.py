@@ -11,9 +11,9 @@ from typing import Any
 
 from yaml import events as on
 
+from kube.tree import Path
 from policies.document import Document, InputError
 from policies.objects.wording import cut_text
-from policies.verdict import Path
 
 Placeholders = list[tuple[Path, int | None, str]]
 """Path, line and text of each placeholder."""

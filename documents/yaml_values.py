@@ -10,8 +10,7 @@ from yaml import events as on
 
 from documents import yaml_placeholders, yaml_scalars
 from documents.yaml_placeholders import Placeholders
-from policies.document import kind_of
-from policies.verdict import Path
+from kube.tree import Path, kind_of
 
 _MOST_COPIED = 10_000
 """Values that aliases may add to one document; a pod has a few hundred values in all."""

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies.verdict import Path
+from kube.tree import Path, kind_of
 
+UNREAD = "berth.dev/unread"
+"""Key of an object that is known by its name alone; its value says why. No field of Kubernetes has a slash in its name."""
 _PLAIN_KEY = re.compile(r"[A-Za-z_$*][\w-]*", re.ASCII)
 
 
@@ -75,23 +77,6 @@ def _step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
     return f".{step}" if _PLAIN_KEY.fullmatch(step) else f'["{step}"]'
-
-
-def kind_of(value: object) -> str:
-    """Return the kind of a value in the words of messages: ``the text "hopper"``, ``a list``, ``nothing
-    (null)``."""
-    match value:
-        case None:
-            return "nothing (null)"
-        case bool():
-            return f"the boolean {str(value).lower()}"
-        case int() | float():
-            return f"the number {value}"
-        case str():
-            return f'the text "{value if len(value) <= 60 else value[:57] + "..."}"'
-        case list():
-            return "a list"
-    return "a map"
 
 
 def objects(document: Document) -> Iterator[Document | InputError]:

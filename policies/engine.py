@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kube.pod import Pod, Raw
+from kube.tree import Path
 from policies import messages, work_budget
 from policies.admitted import holding
 from policies.messages import OF_EDITS, phrase
@@ -22,14 +24,13 @@ from policies.planning.plan import Plan, ReviewedPod
 from policies.pods import updates
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
-from policies.pods.view import Pod, Raw
 from policies.reasons import no_place, scale_from_zero
 from policies.request import Request
 from policies.rules import RULES
 from policies.rules.device_classes import UNKNOWN
 from policies.rules.device_counts import UNCOUNTED
 from policies.state.snapshot import Facts
-from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, NOTHING, AuditOutcome, Edit, Path, Remark, Verdict, Violation
+from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, NOTHING, AuditOutcome, Edit, Remark, Verdict, Violation
 
 __all__ = ["Request", "arrived", "evaluate"]
 

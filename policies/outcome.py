@@ -7,8 +7,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from kube.tree import Path
 from policies.policy import Policy
-from policies.verdict import AuditOutcome, Edit, Mode, Path, Remark, Violation
+from policies.verdict import AuditOutcome, Edit, Mode, Remark, Violation
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from catalog.platforms import Capacity, Sharing
-from kube.taints import Taint
-from policies.label_selector import LabelSelector
+from kube.labels import LabelSelector
+from kube.taints import Taint, TolerationPattern
 from policies.verdict import Mode
 
 GROUP = "berth.dev"
@@ -38,21 +38,6 @@ class Bounds:
 
     min: int | None = None
     max: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TolerationPattern:
-    """A toleration to add, to forbid or to allow. None means any value or effect in ``forbid`` and ``allow``,
-    and an absent field in ``tolerate``."""
-
-    key: str
-    value: str | None = None
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-
-    def __str__(self) -> str:
-        """Return ``team=other:NoSchedule``, as kubectl writes taints."""
-        value = f"={self.value}" if self.value is not None else ""
-        return f"{self.key}{value}" + (f":{self.effect}" if self.effect else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from kube.tree import Path, dotted
 from policies import messages
 from policies.messages import Phrase, Place
 
-Path = tuple[str | int, ...]
-"""A path in the pod: ``("spec", "tolerations", "-")``. ``"-"`` at the end appends to a list (RFC 6901)."""
 Field = tuple[str, str]
 """A field of a policy: ``("ClusterGPUPolicy/training", "spec.require.families")``."""
 
@@ -40,19 +39,6 @@ class Edit(NamedTuple):
     """The policies that asked for it, as ``ClusterGPUPolicy/training`` or ``GPUPolicy/ml-team/own``,
     sorted."""
     value: Any = None
-
-
-def dotted(path: Path) -> str:
-    """``spec.containers[0].resources.limits["nvidia.com/gpu"]``, the form that messages use."""
-    out = ""
-    for part in path:
-        if isinstance(part, int):
-            out += f"[{part}]"
-        elif part.replace("_", "").replace("-", "").isalnum():
-            out += f".{part}" if out else part
-        else:
-            out += f'["{part}"]'
-    return out
 
 
 FIRST_READ = 200

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kube.pod import REQUIRED, Raw
 from policies.patch.json_patch import PodPatch
 from policies.pods.projection import ORDINARY
-from policies.pods.view import REQUIRED, Raw
 from policies.verdict import Edit
 
 MOST = 180

@@ -20,9 +20,9 @@ from textwrap import indent
 
 from catalog import Catalog, Workload
 from catalog.parse.kinds import paths_of
+from kube.pod import MIRROR
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS
 from policies.pods.queue_systems import KAI_SKIPS, KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
-from policies.pods.view import MIRROR
 
 NODES = "system:nodes"
 """The group of kubelets (k8s.io/apiserver pkg/authentication/user NodesGroup)."""
@@ -67,7 +67,7 @@ def names_accelerator(catalog: Catalog, pod: str = "object") -> str:
     """Return the test that the pod or template ``pod`` (a CEL expression) names an accelerator or a
     misspelling of one, or is too large to be walked.
 
-    It holds wherever ``policies.pods.view.is_requested`` does. The API server writes every zero amount as ``"0"``. A misspelt
+    It holds wherever ``kube.pod.is_requested`` does. The API server writes every zero amount as ``"0"``. A misspelt
     name counts at any amount. Raises PatternError.
     """
     test = " ||\n".join([*_misspelt(catalog), f"(\n{indent(_known(catalog), '  ')}\n) && amounts[name] != '0'"])

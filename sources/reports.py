@@ -8,8 +8,8 @@ from typing import Any
 
 from analysis.audit.stored_report import KINDS, StoredReport, is_ours, stored_report
 from documents.files import read_documents
+from kube.tree import map_at, text_of
 from policies.document import InputError, objects
-from policies.values.untyped import map_at, text_of
 
 TYPED = "kubectl get reports -A -o json > reports.json"
 

@@ -18,9 +18,9 @@ from cluster.survey.neighbours import Neighbours, controller
 from cluster.survey.scanned import offering, with_status
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, QUEUES, Watched, key_of
+from kube.node import occupant
 from policies.document import InputError
 from policies.facts import admission_queues
-from policies.scheduling.nodes import occupant
 from policies.state.objects import Change, Key
 from sources.from_cluster import default_kubeconfig
 

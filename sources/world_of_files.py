@@ -11,10 +11,10 @@ from analysis.world.world import Raw, World
 from catalog import Catalog
 from cluster.watch.kinds import key_of
 from documents.files import read_policies
+from kube.tree import map_at
 from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
 from policies.state.objects import Change, Key
-from policies.values.untyped import map_at
 from sources.scanned_cluster import of_objects, scan_dump, values_of
 from sources.sources import DEFAULT_POLICIES, SourcesError
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from certs.rotation import Lives
-from policies.values import duration
+from kube import duration
 from server.limits import BOUNDS, Limits, read_limits
 from sources.sources import ClusterSource, Sources
 from webhook.reload.shared_certificate import CertificateSecret

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from policies.verdict import Path
+from kube.tree import Path
 
 _MOST = 64
 """Most embedded objects that are read of one object."""

@@ -12,12 +12,12 @@ from analysis.admission.patch_applier import apply_patch
 from analysis.admission.queue import label_pods, of_workload, with_ignored
 from analysis.admission.template_edits import project
 from analysis.admission_preview import Judgement
+from kube.tree import Path, set_at, value_at
 from policies.claims import judging
 from policies.patch.json_patch import PodPatch
-from policies.patch.json_tree import set_at, value_at
 from policies.pods.permissions import FRACTIONS
 from policies.state.snapshot import Facts, Snapshot
-from policies.verdict import AuditOutcome, Edit, Path, Verdict
+from policies.verdict import AuditOutcome, Edit, Verdict
 from policies.workloads import parts
 from policies.workloads.held import HeldAccelerator, find_held
 

@@ -12,12 +12,11 @@ from analysis.admission import embedded
 from analysis.reviews import claim_review, review
 from analysis.reviews.review import Review, ReviewError
 from catalog import Catalog
+from kube.tree import Path, kind_of, value_at
 from policies.claims.claim_request import ClaimRequest
-from policies.document import Document, InputError, kind_of
+from policies.document import Document, InputError
 from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import OPERATOR, STACKS
-from policies.patch.json_tree import value_at
-from policies.verdict import Path
 from policies.workloads import parts, pod_schema
 from policies.workloads.controllers import RETIRED, bare_pod
 from policies.workloads.parts import Parts

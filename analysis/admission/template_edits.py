@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.admission.patch_applier import apply_patch
+from kube.tree import Path
 from policies.patch.json_patch import MISSING, PodPatch, value_at
-from policies.verdict import Edit, Path
+from policies.verdict import Edit
 
 
 def project(template: Any, edits: Sequence[Edit]) -> Any:

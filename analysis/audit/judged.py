@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from analysis.audit.stored_pod import StoredPod
+from kube.pod import CountInterval, Pod, PodError, Raw
+from kube.tree import remove_at, value_at
 from policies.engine import arrived, evaluate
 from policies.patch.applied import APPLIED
-from policies.patch.json_tree import remove_at, value_at
 from policies.planning import devices
-from policies.pods.interval import CountInterval
 from policies.pods.projection import extract
-from policies.pods.view import Pod, PodError, Raw
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.verdict import AuditOutcome, Edit, Violation

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from analysis.audit.judged import AuditedDecision
+from kube.pod import Raw
+from kube.tree import Path, apply_patch, remove_at, set_at, value_at
 from policies.patch.applied import APPLIED
-from policies.patch.json_tree import apply_patch, remove_at, set_at, value_at
 from policies.patch.tree_diff import operations
-from policies.pods.view import Raw
-from policies.verdict import AuditOutcome, Edit, Mode, Path, Violation
+from policies.verdict import AuditOutcome, Edit, Mode, Violation
 
 Finding = Literal["would-change", "would-deny", "not-as-enforced", "no-longer-fits"]
 """What is found of a pod: a policy in Audit or Warn would change or deny it, were it in Enforce; it lacks what

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from catalog import Catalog
+from kube.pod import MIRROR, OF_NO_CLASS, Raw
+from kube.tree import map_at, maps_in, text_of
 from policies.pods.permissions import fraction_keys
 from policies.pods.projection import PARTS, Reads, extract, reads
-from policies.pods.view import MIRROR, OF_NO_CLASS, Raw
 from policies.request import Request
-from policies.values.untyped import map_at, maps_in, text_of
 from policies.workloads.controllers import CONTROLLERS
 
 OF_ONE_POD = frozenset(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 
 from analysis.audit.outcomes import FINDINGS, Finding
 from analysis.audit.workload_report import KIND, LABEL, LEFT_OUT, PLAIN_KIND, SOURCE
-from policies.values.untyped import map_at, maps_in, text_of
+from kube.tree import map_at, maps_in, text_of
 from policies.verdict import Mode
 
 KINDS = (KIND, PLAIN_KIND, f"Cluster{KIND}", f"Cluster{PLAIN_KIND}")

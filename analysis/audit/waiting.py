@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from kube.pod import DEFAULT_SCHEDULER, Pod
+from kube.scheduling import Blocker, wants
 from policies.planning.plan import review_pod
 from policies.pods.projection import extract
-from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.reasons.no_place import nearest_place
 from policies.request import Request
-from policies.scheduling.blockers import Blocker
-from policies.scheduling.wants import wants
 from policies.state.snapshot import Facts
 
 Waits = Literal["gated", "scheduler", "claims", "capacity", "taint", "label", "resource", "machines", "limits", "static", "unknown"]
 """``gated``: a scheduling gate holds it, mostly a queue's. ``scheduler``: another scheduler than Kubernetes' own decides. ``claims``:
 resource claims do. ``capacity``: somewhere nothing known is in its way, so what is there is taken, starts, or is not bought yet. The others
-are in its way where it comes nearest (``policies.scheduling.blockers``): ``taint``, ``label``, ``resource`` (no node has so many), and
+are in its way where it comes nearest (``kube.scheduling``): ``taint``, ``label``, ``resource`` (no node has so many), and
 of NodePools ``machines``, ``limits``, ``static``. ``unknown``: there may be places that are not known here, or it can't be told."""
 WAITS: tuple[Waits, ...] = get_args(Waits)
 

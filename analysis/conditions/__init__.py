@@ -36,7 +36,7 @@ from analysis.conditions.reach import NamespaceIndex, Reach
 from analysis.conditions.sets import Graces, counts_of, offers_of
 from analysis.conditions.words import MOST_LINE, acting_instead, describe_match, sentences, what, what_template
 from catalog.nearest import hint
-from policies.label_selector import LabelSelector
+from kube.labels import LabelSelector
 from policies.objects.wording import cut_text
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.planning.feasibility import everything

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 
 from analysis.conditions.reach import Reach
 from analysis.conditions.words import MOST_NAMED, list_names
+from kube.taints import TolerationPattern
 from policies.objects.wording import describe_value, field_at, phrase, value_at
 from policies.offers.constraints import Compiled
 from policies.offers.table import Axis
 from policies.planning.merged_settings import FOREVER, grants
-from policies.policy import Default, Require, TolerationPattern
+from policies.policy import Default, Require
 from policies.state.snapshot import Snapshot
 
 _NONE = Default()

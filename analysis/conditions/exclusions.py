@@ -18,7 +18,7 @@ from analysis.conditions.differences import MOST_PAIRS, STEP
 from analysis.conditions.reach import Reach
 from analysis.conditions.sets import Demand, emptied_by, excluding
 from analysis.conditions.words import MOST_NAMED, list_names
-from policies.label_selector import LabelSelector
+from kube.labels import LabelSelector
 from policies.offers.constraints import Compiled
 
 MOST_BLOCKS = 20_000

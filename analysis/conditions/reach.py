@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from policies.label_selector import LabelExpression, LabelSelector
+from kube.labels import Expression, LabelSelector, may_all_hold
 from policies.offers.constraints import Compiled
 from policies.policy import Match
 from policies.state.snapshot import NAMESPACE_LABEL, Snapshot
@@ -60,7 +60,7 @@ class NamespaceIndex:
                 rows &= self._expressed(expression)
         return rows
 
-    def _expressed(self, expression: LabelExpression) -> int:
+    def _expressed(self, expression: Expression) -> int:
         if expression.operator in ("Exists", "DoesNotExist"):
             rows = self._keys.get(expression.key, 0)
         else:
@@ -135,21 +135,10 @@ def _exclude(one: LabelSelector, other: LabelSelector) -> bool:
     """
     shared = one.keys & other.keys
     expressions = [*_expressions(one), *_expressions(other)] if shared else []
-    return any(not _possible([e for e in expressions if e.key == key]) for key in shared)
+    return any(not may_all_hold([e for e in expressions if e.key == key]) for key in shared)
 
 
-def _expressions(selector: LabelSelector) -> Iterator[LabelExpression]:
+def _expressions(selector: LabelSelector) -> Iterator[Expression]:
     for key, value in selector.match_labels:
-        yield LabelExpression(key=key, operator="In", values=(value,))
+        yield Expression(key=key, operator="In", values=(value,))
     yield from selector.match_expressions
-
-
-def _possible(expressions: Sequence[LabelExpression]) -> bool:
-    """Return whether one label can satisfy all of these expressions, which share one key.
-
-    There is always one more value than those that they name.
-    """
-    key = expressions[0].key
-    named = {value for expression in expressions for value in expression.values}
-    fresh = f"{''.join(sorted(named))}-"  # longer than each, so equal to none
-    return any(all(e.holds(labels) for e in expressions) for labels in ({}, *({key: value} for value in (*sorted(named), fresh))))

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from analysis.conditions.conditions import CAPPED
+from kube.tree import map_at, maps_in
 from policies.state.objects import Change, Key
 from policies.state.updater import Options
-from policies.values.untyped import map_at, maps_in
 from policies.verdict import MODES, Mode
 
 

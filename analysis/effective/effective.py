@@ -16,16 +16,16 @@ from analysis.effective import effective_probe
 from analysis.effective.effective_defaults import default_rows
 from analysis.effective.effective_probe import PodKind, example, request_for
 from analysis.effective.effective_rows import EffectiveRow, Remarks, allow_rows, require_rows
+from kube import duration
+from kube.pod import Pod
 from policies.engine import evaluate_policies
 from policies.messages import OF_EDITS
 from policies.objects.wording import condition
 from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.pods.projection import extract
-from policies.pods.view import Pod
 from policies.policy import LongRuns, Policy
 from policies.state.snapshot import Facts
-from policies.values import duration
 from policies.verdict import Mode, Violation
 
 

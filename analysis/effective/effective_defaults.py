@@ -18,13 +18,12 @@ from analysis.effective.effective_rows import (
     rows,
     show_row,
 )
+from kube.taints import TolerationPattern, covers
 from policies.objects import wording
 from policies.planning.feasibility import list_bracketed
 from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
 from policies.pods.annotations import is_long
-from policies.pods.toleration_matching import covers
-from policies.policy import TolerationPattern
 from policies.rules.tolerations import toleration_of
 from policies.verdict import Edit, Remark
 

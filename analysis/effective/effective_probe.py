@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from catalog import Catalog, Workload
-from policies.label_selector import LabelSelector
+from kube import duration
+from kube.labels import LabelSelector
+from kube.pod import Pod
 from policies.objects import wording
 from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.pods.annotations import DURATION
 from policies.pods.permissions import workloads_of
 from policies.pods.projection import extract
-from policies.pods.view import Pod
 from policies.policy import Bounds, Match
 from policies.request import Request
 from policies.state.snapshot import Facts
-from policies.values import duration
 from policies.workloads.controllers import bare_pod, made_by, pod_of
 
 RESOURCE = "nvidia.com/gpu"

@@ -12,7 +12,7 @@ from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, Admit, Fix, SearchResult, smallest
 from analysis.fixes.steps import WEIGHTS, Step, edits_of
 from catalog import Catalog
-from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best
+from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best
 from policies.verdict import Edit, Violation
 
 Raw = Mapping[str, Any]

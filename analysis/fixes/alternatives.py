@@ -18,13 +18,12 @@ from analysis.fixes.steps import alternatives as ways
 from analysis.fixes.targets import KINDS, FixTarget, FleetOffers, nodes_of
 from catalog import Catalog, Resource
 from catalog.prices import Prices
+from kube.node import Node
+from kube.scheduling import SELECTOR, Blocker, Wants, wants
+from kube.tree import value_at
 from policies.offers.table import Table
-from policies.patch.json_tree import value_at
-from policies.scheduling.blockers import Blocker
-from policies.scheduling.fleet import Fleet, Place, blockers
-from policies.scheduling.nodes import Node
-from policies.scheduling.pools import Pool
-from policies.scheduling.wants import SELECTOR, Wants, wants
+from policies.placement.fleet import Fleet, Place, blockers
+from policies.placement.pools import Pool
 from policies.verdict import Edit
 
 Raw = Mapping[str, Any]

@@ -11,11 +11,11 @@ from analysis.scan.machines import PRODUCT_KEYS, Machines
 from analysis.scan.seen import GROUP_KEYS
 from catalog import Catalog, Resource
 from catalog.platforms import Capacity
+from kube.labels import Expression
+from kube.scheduling import SELECTOR, Wants, wants
+from kube.tree import map_at, text_of, value_at
 from policies.offers.table import Table
-from policies.patch.json_tree import value_at
 from policies.pods.annotations import SLICE
-from policies.scheduling.wants import SELECTOR, LabelRequirement, Wants, wants
-from policies.values.untyped import map_at, text_of
 from policies.verdict import Edit
 
 Raw = Mapping[str, Any]
@@ -43,7 +43,7 @@ class AuthorRequests:
     spot: bool
     """True if the pod may already be on spot."""
     selector: Mapping[str, str]
-    terms: Mapping[tuple[str | int, ...], LabelRequirement]
+    terms: Mapping[tuple[str | int, ...], Expression]
 
 
 def read_author_requests(
@@ -106,7 +106,7 @@ def is_placement(key: str, catalog: Catalog) -> bool:
 
 
 def _memory(
-    pod: Raw, name: Resource, wanted: Wants, words: tuple[LabelRequirement, ...], catalog: Catalog, tables: Mapping[str, Table]
+    pod: Raw, name: Resource, wanted: Wants, words: tuple[Expression, ...], catalog: Catalog, tables: Mapping[str, Table]
 ) -> int | None:
     """Return the least memory of a device that the author's words admit: the annotation, the name of a slice, labels."""
     annotation = text_of(map_at(value_at(pod, ("metadata",)) or {}, "annotations").get(SLICE))
@@ -137,7 +137,7 @@ def _of_rows(table: Table, wanted: Wants) -> Iterator[int]:
         yield min(models.values())
 
 
-def _narrowed(table: Table, words: tuple[LabelRequirement, ...], rows: int) -> int:
+def _narrowed(table: Table, words: tuple[Expression, ...], rows: int) -> int:
     for one in words:
         rows &= table.select(one.key, one.operator, one.values)[0]
     return rows

@@ -14,17 +14,15 @@ from analysis.fixes import lowering
 from analysis.fixes.edits import put, remove
 from analysis.fixes.steps import Step, StepKind, Steps
 from catalog import Catalog
+from kube.pod import DEADLINE, GRACE
+from kube.quantity import QuantityError, parse
+from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, wants
+from kube.tree import Path, maps_in, value_at
 from policies.messages import At, Phrase
-from policies.patch.json_tree import value_at
 from policies.pods.annotations import OPT_OUT, SLICE
 from policies.pods.permissions import FRACTION_DEVICES, fraction_keys
 from policies.pods.queue_systems import SYSTEMS
-from policies.pods.view import DEADLINE, GRACE
-from policies.scheduling.blockers import TOLERATIONS
-from policies.scheduling.wants import SELECTOR, TERMS, wants
-from policies.values.quantity import QuantityError, parse
-from policies.values.untyped import maps_in
-from policies.verdict import Edit, Path, Violation
+from policies.verdict import Edit, Violation
 
 Raw = Mapping[str, Any]
 _ANNOTATIONS: Path = ("metadata", "annotations")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from kube.tree import Path
 from policies.patch.json_patch import PodPatch
-from policies.verdict import Edit, Path
+from policies.verdict import Edit
 
 RULE = "mend"
 

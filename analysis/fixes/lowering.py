@@ -7,9 +7,9 @@ from itertools import combinations
 from typing import Any
 
 from analysis.fixes.edits import changed, put, remove
-from policies.patch.json_tree import remove_at, value_at
-from policies.scheduling.amounts import requests, to_units
-from policies.verdict import Edit, Path
+from kube.requests import requests, to_units
+from kube.tree import Path, remove_at, value_at
+from policies.verdict import Edit
 
 Raw = Mapping[str, Any]
 _WHOLE: Path = ("spec", "resources")

@@ -11,11 +11,11 @@ from analysis.scan.machines import INSTANCE_TYPE
 from catalog import Resource
 from catalog.platforms import Capacity
 from catalog.prices import Prices
-from policies.scheduling.fleet import Fleet, blockers, outlook
-from policies.scheduling.nodes import Node
-from policies.scheduling.pool_blockers import machines
-from policies.scheduling.pools import Pool
-from policies.scheduling.wants import Wants
+from kube.node import Node
+from kube.scheduling import Wants
+from policies.placement.fleet import Fleet, blockers, outlook
+from policies.placement.pool_blockers import machines
+from policies.placement.pools import Pool
 
 Soon = Literal["now", "made", "later", "never"]
 """``now``: a node has it free. ``made``: Karpenter makes a node for it. ``later``: it waits for what may end by itself. ``never``:

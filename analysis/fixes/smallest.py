@@ -11,11 +11,10 @@ from typing import Any
 from analysis.fixes.edits import changed
 from analysis.fixes.steps import WEIGHTS, Offered, Step, alternatives, edits_of
 from catalog import Catalog
-from policies.scheduling.blockers import Blocker
-from policies.scheduling.fleet import Fleet, Outlook, Place, blockers, outlook
-from policies.scheduling.nodes import Node
-from policies.scheduling.pool_blockers import most_devices
-from policies.scheduling.wants import Wants, wants
+from kube.node import Node
+from kube.scheduling import Blocker, Wants, wants
+from policies.placement.fleet import Fleet, Outlook, Place, blockers, outlook
+from policies.placement.pool_blockers import most_devices
 from policies.verdict import Edit, Violation
 
 Raw = Mapping[str, Any]

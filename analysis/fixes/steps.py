@@ -11,12 +11,10 @@ from analysis.fixes import lowering
 from analysis.fixes.edits import changed, put, remove
 from catalog import Catalog
 from catalog.names import CatalogNames
-from policies.patch.json_tree import value_at
-from policies.scheduling.amounts import PODS
-from policies.scheduling.blockers import TOLERATIONS, Blocker
-from policies.scheduling.wants import SELECTOR, TERMS
-from policies.values.untyped import maps_in
-from policies.verdict import Edit, Path
+from kube.requests import PODS
+from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, Blocker
+from kube.tree import Path, maps_in, value_at
+from policies.verdict import Edit
 
 Raw = Mapping[str, Any]
 StepKind = Literal["tolerate", "equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower", "unport"]
@@ -87,7 +85,7 @@ def alternatives(found: Sequence[Blocker], pod: Raw, offered: Offered, catalog: 
 
 def _toleration(same: Sequence[Blocker]) -> Step:
     """Return the narrowest toleration of these taints with one key."""
-    values = {blocker.found or "" for blocker in same}
+    values = {blocker.actual or "" for blocker in same}
     effects = {blocker.operator for blocker in same}
     value: dict[str, str] = {"key": same[0].key, "operator": "Exists"}
     if len(values) == 1 and (one := values.pop()):

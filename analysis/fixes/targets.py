@@ -10,11 +10,11 @@ from analysis.scan.machines import INSTANCE_TYPE, PRODUCT_KEYS, Machines
 from catalog import Catalog, Gpu, MigProfile, Resource
 from catalog.platforms import Capacity
 from catalog.prices import Prices
+from kube.node import Node, NodeGroup
 from policies.facts.platform_detection import home
 from policies.offers.table import Offer, Table
-from policies.scheduling.fleet import Fleet
-from policies.scheduling.nodes import Node, NodeGroup
-from policies.scheduling.pools import Pool
+from policies.placement.fleet import Fleet
+from policies.placement.pools import Pool
 
 CAPACITY = "karpenter.sh/capacity-type"
 KINDS = ("gpu", "shared", "mig")

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 from analysis import admission_preview
 from analysis.kueue.flavors import Apart, apart, placed
+from kube.tree import apply_patch, map_at
 from policies import work_budget
 from policies.document import path_text
 from policies.facts.admission_queues import KINDS, ClusterQueue, Quotas
 from policies.messages import Phrase, phrase
-from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.state.snapshot import Facts
-from policies.values.untyped import map_at
 from policies.verdict import Remark, Violation
 from policies.workloads.pods import Owner, Templated
 

@@ -7,16 +7,14 @@ this flavor has, and its taints of effect NoSchedule and NoExecute against the t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kube.taints import Taint
+from kube.scheduling import required_terms
+from kube.taints import HARD, Taint, is_tolerated
+from kube.tree import map_at, maps_in, text_of
 from policies.facts.admission_queues import Flavor
-from policies.scheduling.conditions import holds, tolerates
-from policies.scheduling.wants import LabelRequirement
-from policies.values.untyped import map_at, maps_in, text_of
 
-_REPELS = ("NoSchedule", "NoExecute")
 _OPERATORS = frozenset(("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"))
 
 
@@ -34,15 +32,15 @@ def apart(spec: Mapping[Any, Any], flavor: Flavor) -> Apart | None:
     labels = dict(flavor.labels)
     tolerations = [*maps_in(spec.get("tolerations")), *(one.written() for one in flavor.tolerations)]
     for taint in flavor.taints:
-        if taint.effect in _REPELS and not tolerates(tolerations, taint):
+        if taint.effect in HARD and not is_tolerated(taint, tolerations):
             return Apart(taint=taint)
     for key, value in map_at(spec, "nodeSelector").items():
         if key in labels and labels[key] != value:
             return Apart(key=text_of(key), value=labels[key])
-    terms = [list(_read(term, labels)) for term in _terms(spec)]
+    terms = [[one for one in term.labels if one.key in labels] for term in required_terms(spec) or ()]
     if not all(terms) or any(one.operator not in _OPERATORS for term in terms for one in term):
         return None  # a term that says nothing of the flavor's keys matches it
-    missed = [next((one for one in term if not holds(one, labels)), None) for term in terms]
+    missed = [next((one for one in term if not one.holds(labels)), None) for term in terms]
     first = next((one for one in missed if one is not None), None)
     return None if first is None or None in missed else Apart(key=first.key, value=labels[first.key])
 
@@ -54,16 +52,3 @@ def placed(pod: Mapping[str, Any], flavor: Flavor) -> dict[str, Any]:
     tolerations = [*maps_in(spec.get("tolerations")), *(one.written() for one in flavor.tolerations)]
     given: dict[str, Any] = {"nodeSelector": {**map_at(spec, "nodeSelector"), **dict(flavor.labels)}} if flavor.labels else {}
     return {**pod, "spec": {**spec, **given, **({"tolerations": tolerations} if tolerations else {})}}
-
-
-def _terms(spec: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
-    required = map_at(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-    return list(maps_in(required.get("nodeSelectorTerms")))
-
-
-def _read(term: Mapping[Any, Any], labels: Mapping[str, str]) -> Iterator[LabelRequirement]:
-    """Yield the expressions of a term on the flavor's keys; ``matchFields`` is not read."""
-    for one in maps_in(term.get("matchExpressions")):
-        if (key := text_of(one.get("key"))) in labels:
-            values = one.get("values")
-            yield LabelRequirement(key, text_of(one.get("operator")), tuple(map(text_of, values)) if isinstance(values, list) else (), ())

@@ -14,6 +14,8 @@ from typing import Any
 
 from analysis.kueue.flavor_trial import CODE, NAMED, Judging, OpenQueue
 from catalog.nearest import nearest
+from kube.pod import Pod, PodError
+from kube.tree import map_at
 from policies import work_budget
 from policies.document import Document, InputError
 from policies.facts.admission_queues import KINDS, ClusterQueue, LocalQueue
@@ -22,10 +24,8 @@ from policies.planning import plan
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.projection import extract
 from policies.pods.queue_systems import KUEUE
-from policies.pods.view import Pod, PodError
 from policies.request import Request
 from policies.state.snapshot import Facts
-from policies.values.untyped import map_at
 from policies.verdict import Remark
 from policies.workloads.pods import ALONE, Around, Owner, Templated, pods_of
 from policies.workloads.queues.queued import has_parent

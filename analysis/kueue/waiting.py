@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from policies.values.untyped import map_at, maps_in, text_of
+from kube.tree import map_at, maps_in, text_of
 
 State = Literal["unseen", "pending", "reserved", "admitted", "inactive", "finished"]
 """``unseen``: Kueue has made no Workload of it. ``pending``: it waits for quota, or for anything before that. ``reserved``: it has

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.replay import effects
-from policies.patch.json_tree import apply_patch
+from kube.pod import Raw
+from kube.tree import apply_patch, map_at, maps_in
 from policies.pods.projection import ORDINARY
-from policies.pods.view import Raw
-from policies.values.untyped import map_at, maps_in
 
 _SECONDS = 300
 _ADDED: tuple[Raw, ...] = tuple(

@@ -12,9 +12,9 @@ from analysis.replay.noted import Noted, Then, answered, noted, operations
 from analysis.reviews import review
 from analysis.reviews.review import ReviewError, Unreadable
 from catalog import Catalog
-from policies.pods.view import Raw
+from kube.pod import Raw
+from kube.tree import map_at, text_of
 from policies.request import Request
-from policies.values.untyped import map_at, text_of
 from policies.workloads.controllers import bare_pod
 
 Passed = Literal[

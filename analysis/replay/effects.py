@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from kube.tree import Path
 from policies.patch.applied import APPLIED, index_of, steps
-from policies.verdict import Edit, Path
+from policies.verdict import Edit
 
 ITEM = "-"
 """Stands for any index of a list of which the order does not matter."""

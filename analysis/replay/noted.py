@@ -15,8 +15,8 @@ from analysis.admission_preview import Judgement
 from analysis.replay import recorded
 from analysis.replay.decision import RecordedDecision
 from analysis.reviews import audit_annotations
-from policies.pods.view import Raw
-from policies.values.untyped import map_at, text_of
+from kube.pod import Raw
+from kube.tree import map_at, text_of
 from registration.configurations import DOMAIN
 
 _PATCH, _MUTATION = "patch.webhook.admission.k8s.io/", "mutation.webhook.admission.k8s.io/"

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.replay import effects
 from analysis.replay.decision import AuditedChange, DenialReason, RecordedDecision, does_something
-from policies.values.untyped import maps_in, text_of
+from kube.tree import maps_in, text_of
 
 LEFT_OUT = "left"
 """Key of the item that counts what a list of records leaves out."""

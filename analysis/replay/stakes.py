@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from catalog.prices import Prices
+from kube.pod import Pod
 from policies.lru import LruCache
 from policies.planning.feasibility import Cell
 from policies.planning.plan import review_pod
 from policies.pods.projection import extract
-from policies.pods.view import Pod
 from policies.request import Request
 from policies.state.snapshot import Facts
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kube.pod import mapping_at
 from policies.messages import TABLE
-from policies.pods.view import mapping_at
 from policies.verdict import AuditOutcome, Remark, Verdict, Violation
 
 

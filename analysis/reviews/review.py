@@ -20,7 +20,7 @@ from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.decoding import ReviewError as ReviewError
 from analysis.reviews.decoding import Unreadable as Unreadable
 from analysis.reviews.decoding import decode_body
-from policies.document import kind_of
+from kube.tree import kind_of
 from policies.messages import console_link, phrase
 from policies.request import Phase, Request
 from policies.verdict import Remark, Verdict, Violation

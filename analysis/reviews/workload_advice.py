@@ -22,6 +22,7 @@ from analysis.reviews import review
 from analysis.reviews.decoding import MOST_READ, decode_body, encoded
 from analysis.reviews.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 from documents.yaml_reader import one_value
+from kube.tree import Path, map_at
 from policies import work_budget
 from policies.document import Document, InputError, path_text
 from policies.messages import console_link, phrase
@@ -29,8 +30,7 @@ from policies.pods.projection import Reads, extract
 from policies.request import Request
 from policies.rules.queues import keys
 from policies.state.snapshot import Facts, Snapshot
-from policies.values.untyped import map_at
-from policies.verdict import MOST_AUDITED, Path, Remark, Violation
+from policies.verdict import MOST_AUDITED, Remark, Violation
 from policies.workloads import parts
 from policies.workloads.in_queue import alone_in_kueue
 from policies.workloads.parts import Parts

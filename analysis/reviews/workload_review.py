@@ -11,12 +11,12 @@ from analysis.reviews import claim_review, review, workload_advice
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.decoding import Unreadable
 from analysis.reviews.workload_advice import AROUND, Advised
+from kube.pod import PodError, Raw
+from kube.tree import map_at
 from policies.document import InputError
 from policies.pods.permissions import QUEUE_NAME
-from policies.pods.view import PodError, Raw
 from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
-from policies.values.untyped import map_at
 from policies.verdict import Remark, Verdict
 from policies.workloads.pods import describing
 from policies.workloads.queues import queue_verdict, queued

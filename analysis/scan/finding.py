@@ -36,7 +36,7 @@ Kind = Literal[
 
 
 class Obstacle(NamedTuple):
-    """One thing that keeps a pod off a place (``policies.scheduling``), without the path in the pod."""
+    """One thing that keeps a pod off a place (``policies.placement``), without the path in the pod."""
 
     kind: str
     key: str

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from analysis.audit.assessment import Owners
 from analysis.audit.stored_pod import Controller, StoredPod
+from kube.node import Occupant
+from kube.pod import Raw
 from policies.facts.cluster_facts import ClusterFacts
 from policies.modes.advertised import Published
-from policies.pods.view import Raw
-from policies.scheduling.nodes import Occupant
 
 
 class PlainPods(NamedTuple):

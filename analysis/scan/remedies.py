@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from analysis.audit.stored_pod import StoredPod
+from kube.pod import PodError, Raw
 from policies.engine import evaluate
 from policies.lru import LruCache
-from policies.pods.view import PodError, Raw
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Violation
 

@@ -16,15 +16,15 @@ from analysis.scan.machines import Machines
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog, Gpu
 from catalog.prices import Prices
+from kube.pod import Pod, PodError, Raw
+from kube.quantity import QuantityError, parse
 from kube.taints import Taint
+from kube.tree import map_at
 from policies.facts.platform_detection import home, newer
+from policies.placement.fleet import Fleet, fleet_of
 from policies.planning import devices
 from policies.pods.projection import extract
-from policies.pods.view import Pod, PodError, Raw
-from policies.scheduling.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
-from policies.values.quantity import QuantityError, parse
-from policies.values.untyped import map_at
 from policies.workloads.controllers import group_of
 
 Role = Literal["run", "notebook", ""]

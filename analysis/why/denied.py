@@ -12,9 +12,9 @@ from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import SearchResult
 from analysis.why import fixes
-from policies.patch.json_tree import apply_patch
+from kube.tree import apply_patch
+from policies.placement.fleet import OUTLOOKS, Fleet, best
 from policies.request import Request
-from policies.scheduling.fleet import OUTLOOKS, Fleet, best
 from policies.state.snapshot import Facts
 from policies.verdict import Violation
 

@@ -20,19 +20,18 @@ from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
 from catalog.prices import Prices
+from kube.node import NodeGroup
+from kube.pod import DEFAULT_SCHEDULER, PodError
+from kube.scheduling import Wants, wants
+from kube.tree import apply_patch, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch import valid_entries
 from policies.patch.applied import APPLIED
-from policies.patch.json_tree import apply_patch
-from policies.pods.view import DEFAULT_SCHEDULER, PodError
+from policies.placement import pool_blockers
+from policies.placement.fleet import Fleet, best, blockers, outlook
+from policies.placement.pools import Pool
 from policies.request import Request
-from policies.scheduling import pool_blockers
-from policies.scheduling.fleet import Fleet, best, blockers, outlook
-from policies.scheduling.nodes import NodeGroup
-from policies.scheduling.pools import Pool
-from policies.scheduling.wants import Wants, wants
 from policies.state.snapshot import Facts, Snapshot
-from policies.values.untyped import map_at, maps_in, text_of
 
 Raw = dict[str, Any]
 _KINDS = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")

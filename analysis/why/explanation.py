@@ -8,10 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 from analysis.fixes.smallest import Fix, SearchResult
 from analysis.kueue.waiting import QueuePosition
+from kube.scheduling import Blocker
+from kube.tree import Path
 from policies.patch.applied import Entry
-from policies.scheduling.blockers import Blocker
-from policies.scheduling.fleet import Outlook
-from policies.verdict import AuditOutcome, Edit, Path, Violation
+from policies.placement.fleet import Outlook
+from policies.verdict import AuditOutcome, Edit, Violation
 
 State = Literal["pending", "denied", "admitted", "waiting", "proposed"]
 """``pending``: a pod without a node. ``denied``: its pods are not created. ``admitted``: a pod on a node, or done.

@@ -8,9 +8,8 @@ from typing import Any
 
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.template_edits import project
+from kube.tree import map_at, maps_in, set_at, value_at
 from policies.patch.applied import APPLIED
-from policies.patch.json_tree import set_at, value_at
-from policies.values.untyped import map_at, maps_in
 from policies.verdict import Edit
 from policies.workloads import parts
 

@@ -11,9 +11,9 @@ from analysis.kueue.waiting import QueuePosition
 from analysis.why.explanation import Queued
 from analysis.why.surroundings import Surroundings
 from documents.printable import printable
+from kube.tree import map_at, text_of
 from policies.pods.permissions import QUEUE_NAME
 from policies.state.snapshot import Facts
-from policies.values.untyped import map_at, text_of
 from policies.workloads.pods import describing
 
 WIDEST = 300

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from documents import yaml_writer
+from kube.scheduling import Blocker
+from kube.tree import dotted
 from policies.patch.json_patch import pointer
-from policies.scheduling.blockers import Blocker
-from policies.verdict import Edit, dotted
+from policies.verdict import Edit
 
 UNJUDGED = {
     "podAffinity": "affinity to other pods",
@@ -34,13 +35,13 @@ def blocker(one: Blocker) -> str:
     """Return why a place does not take the pod."""
     match one.kind:
         case "taint":
-            value = f"={one.found}" if one.found else ""
+            value = f"={one.actual}" if one.actual else ""
             ends = ", which may be removed automatically" if one.passing else ""
             return f"taint {one.key}{value}:{one.operator} is not tolerated{ends}"
         case "label" if not one.key:
             return "none of its required node affinity terms can match"
         case "label":
-            has = "has no such label" if one.found is None else f"has {one.found}"
+            has = "has no such label" if one.actual is None else f"has {one.actual}"
             return f"label {condition(one)} is required; it {has}"
         case "name":
             return "the pod names another node"

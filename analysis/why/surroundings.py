@@ -10,8 +10,8 @@ from typing import Any
 from analysis.admission import manifests
 from analysis.admission.manifests import Manifest
 from catalog import Catalog
+from kube.node import Occupant
 from policies.document import Document, InputError
-from policies.scheduling.nodes import Occupant
 from policies.state.objects import Change, Key
 
 Raw = dict[str, Any]

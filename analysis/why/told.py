@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.why.explanation import Told
 from analysis.why.surroundings import Surroundings
-from policies.values.untyped import map_at, maps_in, text_of
+from kube.tree import map_at, maps_in, text_of
 
 Raw = dict[str, Any]
 MOST_TOLD = 6

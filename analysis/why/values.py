@@ -7,8 +7,9 @@ from typing import Any
 
 from analysis.why import queued, sentences
 from analysis.why.explanation import Explanation, PlaceKind, Remedy
-from policies.scheduling.blockers import Blocker
-from policies.verdict import Violation, dotted
+from kube.scheduling import Blocker
+from kube.tree import dotted
+from policies.verdict import Violation
 
 
 def format_explanation(found: Explanation) -> str:

@@ -22,7 +22,7 @@ from analysis.world.recorded import ByPolicy, Recorded
 from analysis.world.world import Raw, World
 from catalog import Catalog
 from catalog.prices import Prices
-from policies.patch.json_tree import apply_patch
+from kube.tree import apply_patch
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Update, Updater

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from analysis.audit.stored_report import KINDS as REPORT_KINDS
 from analysis.audit.stored_report import StoredReport, is_ours, stored_report
 from kube.events import NOTE
+from kube.tree import map_at, text_of
 from policies.policy import CONTROLLER
-from policies.values.untyped import map_at, text_of
 
 Raw = dict[str, Any]
 MOST = 2000

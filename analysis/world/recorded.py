@@ -14,10 +14,10 @@ from analysis.replay.decision import of_judgement
 from catalog import Catalog
 from documents.recordings.entries import entries
 from documents.recordings.pieces import pieces
+from kube.pod import PodError
 from policies import work_budget
 from policies.document import InputError
 from policies.pods.projection import extract
-from policies.pods.view import PodError
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 

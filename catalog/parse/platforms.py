@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar, get_args
 
 from catalog.parse.reader import Fields, Notes, label_value, meant, record
-from catalog.platforms import Capacity, NodeRequirement, Operator, Platform, Possible, Sharing, SharingScheme, Variant
+from catalog.platforms import Capacity, Operator, Platform, Sharing, SharingScheme, Variant
+from kube.labels import Expression, Possible
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)
@@ -120,12 +121,12 @@ def _possible(item: object, path: str, notes: Notes) -> Possible:
     return (None,)
 
 
-def _expressions(item: object, path: str, notes: Notes) -> tuple[NodeRequirement, ...]:
+def _expressions(item: object, path: str, notes: Notes) -> tuple[Expression, ...]:
     if isinstance(item, list):
         return tuple(record(each, f"{path}[{place}]", notes, _expression) for place, each in enumerate(item))
     notes.wanted(path, "a list of expressions", item)
     return ()
 
 
-def _expression(entry: Fields) -> NodeRequirement:
-    return NodeRequirement(key=entry.text("key"), operator=entry.choice("operator", _OPERATORS), values=entry.texts("values"))
+def _expression(entry: Fields) -> Expression:
+    return Expression(key=entry.text("key"), operator=entry.choice("operator", _OPERATORS), values=entry.texts("values"))

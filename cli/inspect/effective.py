@@ -31,11 +31,11 @@ from cli.output import effective_output, stderr
 from cli.terminal import screen
 from documents import yaml_writer
 from documents.printable import json_text
+from kube import duration
+from kube.duration import DurationError
 from policies.document import InputError
 from policies.state.objects import ObjectEntry
 from policies.state.snapshot import Snapshot
-from policies.values import duration
-from policies.values.duration import DurationError
 from sources.sources import options
 
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")

@@ -22,12 +22,12 @@ from cli.terminal import screen
 from cli.terminal.progress import reading
 from cluster.watch.kinds import key_of
 from documents.files import read_objects
+from kube.tree import map_at
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS
-from policies.scheduling.fleet import Fleet, fleet_of
+from policies.placement.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
-from policies.values.untyped import map_at
 from sources.sources import options
 
 PLACES = ("Node", "NodePool", "DeviceClass")

@@ -13,7 +13,8 @@ from cli.output import stderr
 from cli.output.columns import Styled
 from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import printable
-from policies.verdict import Violation, dotted
+from kube.tree import dotted
+from policies.verdict import Violation
 
 MOST_PLACES = 6
 MOST_NAMES = 3

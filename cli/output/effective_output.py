@@ -14,9 +14,9 @@ from cli.terminal.screen import PLAIN, Style, Terminal
 from cli.terminal.widths import padded, wrapped
 from cli.terminal.widths import width as columns
 from documents.printable import printable
+from kube import duration
 from policies.objects.wording import condition, describe_scope
 from policies.state.objects import ObjectEntry, id_of
-from policies.values import duration
 
 SECTIONS = ("require", "default", "allow")
 

@@ -16,8 +16,8 @@ from cli.terminal import screen
 from cli.terminal.screen import is_terminal
 from documents import yaml_writer
 from documents.printable import json_text
+from kube.tree import set_at
 from policies.document import Document
-from policies.patch.json_tree import set_at
 
 _DOCUMENTS = uuid.UUID("6f2d0a86-8f0f-5be4-9a55-0f4f5b8a3f0e")
 """The UUID namespace for the uids of reviews made from manifests: the same input gives the same uid."""

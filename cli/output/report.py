@@ -11,11 +11,12 @@ from analysis.admission.judge import ManifestResult, PodResult
 from analysis.reviews import audience as warnings
 from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import printable
+from kube.tree import dotted
 from policies.document import Document, path_text
 from policies.messages import Place
 from policies.objects.wording import cut_text
 from policies.pods import unlisted_accelerators
-from policies.verdict import AuditOutcome, Verdict, dotted
+from policies.verdict import AuditOutcome, Verdict
 from policies.workloads import parts
 from policies.workloads.held import HeldAccelerator
 

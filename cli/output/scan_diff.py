@@ -10,8 +10,8 @@ from analysis.scan.remedies import Remedies
 from cli.output.diff import coloured, unified
 from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
+from kube.pod import Raw
 from policies.patch.applied import APPLIED
-from policies.pods.view import Raw
 
 
 def format_scan_diff(hits: Sequence[Hit], remedies: Remedies, screen: Terminal = PLAIN) -> str:

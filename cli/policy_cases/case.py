@@ -15,7 +15,8 @@ from typing import Any
 
 from catalog.nearest import hint
 from cli.policy_cases.outcome import PARTS
-from policies.document import Document, InputError, kind_of
+from kube.tree import kind_of
+from policies.document import Document, InputError
 from policies.verdict import MODES
 from sources.sources import MIG_STRATEGIES, QUEUES
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog.names import CatalogNames
+from kube.tree import Path, remove_at, value_at
 from policies.objects import definition
 from policies.objects.field_types import Field, Kind, Struct
 from policies.objects.parse import understand
-from policies.patch.json_tree import remove_at, value_at
 from policies.policy import NodeTemplate, Policy
-from policies.verdict import Path
 
 _SECTION = 2
 """Steps of the shortest path that is taken away, ``spec.match``: without its spec nothing is left of an object."""

@@ -17,8 +17,8 @@ from cli.policy_cases.files import files
 from cli.policy_cases.worlds import CaseError, Worlds
 from cli.terminal.progress import each
 from documents.files import read_documents
+from kube.pod import PodError
 from policies.document import InputError
-from policies.pods.view import PodError
 
 Result = Literal["passed", "failed", "written"]
 Fill = Literal["nothing", "empty", "all"]

@@ -16,12 +16,12 @@ from analysis.replay.tally import ReplayOutcome
 from analysis.reviews.decoding import MOST_READ, Unreadable, encoded
 from catalog.prices import Prices
 from cli.output.diff import HEADER, unified
+from kube.pod import PodError, Raw
+from kube.tree import apply_patch, remove_at
 from policies import work_budget
 from policies.lru import LruCache
 from policies.patch.applied import APPLIED
-from policies.patch.json_tree import apply_patch, remove_at
 from policies.pods.projection import extract
-from policies.pods.view import PodError, Raw
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
 from webhook.admission import decision_cache

@@ -15,8 +15,8 @@ from analysis.replay.tally import ReplayOutcome
 from catalog.prices import Prices
 from cli.replaying.comparison import Comparer, Example
 from cli.replaying.counting import Counted
+from kube.pod import PodError
 from policies.patch.applied import APPLIED
-from policies.pods.view import PodError
 from policies.state.snapshot import Snapshot
 
 

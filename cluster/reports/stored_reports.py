@@ -12,7 +12,7 @@ import orjson
 from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw, map_of
-from policies.values.untyped import maps_in, text_of
+from kube.tree import maps_in, text_of
 
 ReportKey = tuple[str, str]
 """(namespace, name)"""

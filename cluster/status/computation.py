@@ -12,12 +12,12 @@ from analysis.conditions import ObjectStatus, in_steps
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.status.quotas import quotas
+from kube.labels import LabelSelector
+from kube.tree import map_at, maps_in
 from policies.facts.stored_selector import selector_of
-from policies.label_selector import LabelSelector
 from policies.policy import REGISTRATION, Policy
 from policies.state.objects import Key, ObjectEntry
 from policies.state.snapshot import Snapshot
-from policies.values.untyped import map_at, maps_in
 
 QUOTAS = 60.0
 """Seconds between two lists of quotas, and two reads of the registration."""

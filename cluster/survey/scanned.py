@@ -13,8 +13,8 @@ from analysis.scan.objects_read import PlainPods
 from catalog import Catalog
 from cluster.watch.kinds import KINDS, QUEUES, Watched
 from cluster.watch.trims import Raw, labels_alone, map_of, node, spec_alone
+from kube.node import Occupant, occupant
 from policies.pods.projection import Reads
-from policies.scheduling.nodes import Occupant, occupant
 
 
 def kinds(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:

@@ -10,7 +10,8 @@ import orjson
 
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw
-from policies.values.untyped import UNREAD, map_at
+from kube.tree import map_at
+from policies.document import UNREAD
 
 SHARE = 2 * 2**20
 """Bytes that are kept of the objects of one namespace, for each ``Watched.share``."""

@@ -11,7 +11,7 @@ from cluster.watch.bounds import size_of, size_problem, strip_object
 from cluster.watch.kinds import PARTIAL, Watched
 from cluster.watch.trims import Raw
 from documents import json_depth
-from policies.values.untyped import map_at
+from kube.tree import map_at
 
 LIST_END = "k8s.io/initial-events-end"
 """k8s.io/apimachinery pkg/apis/meta/v1 InitialEventsAnnotationKey"""

@@ -18,8 +18,8 @@ import orjson
 from cluster.watch.bounds import ENTRY, share_problem, size_of, size_problem, strip_object
 from cluster.watch.kinds import KINDS, Watched
 from cluster.watch.trims import Raw
+from policies.document import UNREAD
 from policies.state.objects import Key
-from policies.values.untyped import UNREAD
 
 
 class _Version(NamedTuple):

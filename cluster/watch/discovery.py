@@ -8,7 +8,7 @@ from typing import Any
 from cluster.client.api_client import Client
 from cluster.client.errors import Garbled, Rejected
 from cluster.watch.connectivity import unauthorized
-from policies.values.untyped import map_at, maps_in, text_of
+from kube.tree import map_at, maps_in, text_of
 
 ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 """Aggregated discovery (KEP-3352), in this version since Kubernetes 1.30. Everybody who is authenticated may read it."""

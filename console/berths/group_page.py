@@ -20,12 +20,11 @@ from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.world.view import View
 from documents import yaml_writer
-from kube.taints import Taint
-from policies.scheduling.blockers import HARD
-from policies.scheduling.fleet import Fleet
-from policies.scheduling.pool_blockers import most_devices
-from policies.scheduling.pools import POOL as POOL_LABEL
-from policies.scheduling.pools import Pool
+from kube.taints import HARD, Taint
+from policies.placement.fleet import Fleet
+from policies.placement.pool_blockers import most_devices
+from policies.placement.pools import POOL as POOL_LABEL
+from policies.placement.pools import Pool
 
 NODES = 20
 NAMESPACES = 20

@@ -13,9 +13,8 @@ from analysis.world.world import World
 from catalog import Catalog, Gpu
 from console.berths.uses import Use, state, use
 from console.world.derived import Derived
-from kube.taints import Taint
-from policies.facts.places import passes
-from policies.scheduling.nodes import Node
+from kube.node import Node
+from kube.taints import Taint, passes
 
 _WORDS = {"gpu": ("Whole GPUs", "GPU"), "shared": ("Shared GPUs", "replica"), "partition": ("Partitions", "partition")}
 """Kind of resource -> what its devices are, and one of them."""

@@ -18,15 +18,14 @@ from analysis.scan.seen import GROUP_KEYS
 from analysis.world.world import World
 from console.berths.groups import ModelGroup
 from console.world.derived import Derived
-from policies.facts.places import passes
+from kube.node import Node, group_nodes
+from kube.scheduling import Blocker, wants
+from kube.taints import passes
+from kube.tree import apply_patch
 from policies.lru import LruCache
-from policies.patch.json_tree import apply_patch
+from policies.placement.fleet import Fleet, Place, blockers
+from policies.placement.pools import POOL, Pool
 from policies.request import Request
-from policies.scheduling.blockers import Blocker
-from policies.scheduling.fleet import Fleet, Place, blockers
-from policies.scheduling.nodes import Node, group_nodes
-from policies.scheduling.pools import POOL, Pool
-from policies.scheduling.wants import wants
 from policies.state.snapshot import Facts
 from policies.verdict import Violation
 

@@ -17,7 +17,7 @@ from console.server.paging import paged
 from console.server.query import LONGEST_NAME, Query
 from console.world.view import View
 from kube.taints import Taint
-from policies.scheduling.pools import POOL as POOL_LABEL
+from policies.placement.pools import POOL as POOL_LABEL
 
 CARDS = 9
 """Groups of a page: three rows of three on a wide screen."""

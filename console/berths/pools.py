@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from catalog import Catalog
 from catalog.prices import Prices
-from policies.scheduling.pool_blockers import most_devices
-from policies.scheduling.pools import Pool
+from policies.placement.pool_blockers import most_devices
+from policies.placement.pools import Pool
 
 CAPACITY = "karpenter.sh/capacity-type"
 MOST_MACHINES = 12

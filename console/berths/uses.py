@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from analysis.scan.seen import GpuNode
-from policies.scheduling.nodes import Node
+from kube.node import Node
 
 State = Literal["ready", "cordoned", "not ready"]
 MOST = 100_000

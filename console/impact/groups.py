@@ -12,7 +12,7 @@ from analysis.audit.judged import audit_pod
 from analysis.audit.ledger import AuditedPod
 from analysis.audit.outcomes import AuditResult
 from cli.output.diff import unified
-from policies.patch.json_tree import apply_patch
+from kube.tree import apply_patch
 from policies.state.snapshot import Snapshot
 
 MOST_GROUPS = 20

@@ -21,8 +21,8 @@ from console.job.playground import Snapshots
 from console.job.verdict import VerdictSentence
 from console.world.view import View
 from documents import yaml_writer
+from kube.tree import apply_patch
 from policies.document import path_text
-from policies.patch.json_tree import apply_patch
 from policies.verdict import AuditOutcome, Violation
 
 MOST_TRIES = 40

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from analysis.admission.judge import ManifestResult, PodResult
 from cli.output.diff import marked_lines, spans
 from documents.yaml_writer import emit, open_list, open_map, scalar
-from policies.patch.json_tree import value_at
-from policies.verdict import Edit, Path
+from kube.tree import Path, value_at
+from policies.verdict import Edit
 from policies.workloads import parts
 
 MOST_LINES = 400

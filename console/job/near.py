@@ -14,8 +14,8 @@ from console.server.page import Visit
 from console.world.derived import Derived
 from console.world.scope import ListedKind
 from console.world.view import View
+from kube.tree import map_at, text_of
 from policies.document import InputError
-from policies.values.untyped import map_at, text_of
 from policies.workloads.templates import workload_of
 from sources.surroundings import kind_of
 

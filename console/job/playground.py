@@ -12,6 +12,7 @@ from cluster.watch.kinds import key_of
 from console.world.derived import Derived
 from console.world.view import View
 from documents.yaml_reader import documents
+from kube.tree import map_at, text_of
 from policies.document import Document, InputError, objects
 from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
@@ -19,7 +20,6 @@ from policies.objects.parse import parse_objects
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Updater
-from policies.values.untyped import map_at, text_of
 
 FILE = "policy"
 """What errors call the text in the field of that name."""

@@ -14,8 +14,8 @@ from analysis.why.explanation import Explanation
 from cli.inspect import why_text as text
 from console.job.answer import JobAnswer, OfferedManifest
 from console.job.verdict import WORDS
+from kube.tree import dotted
 from policies.state.objects import ObjectEntry, id_of
-from policies.verdict import dotted
 
 MOST_PLACES = 8
 MOST_REASONS = 6

@@ -13,7 +13,7 @@ from analysis.world.counts import PolicyCount
 from analysis.world.happenings import Happening
 from analysis.world.world import World
 from console.world.scope import Scope
-from policies.scheduling.fleet import Fleet
+from policies.placement.fleet import Fleet
 from policies.state.objects import ObjectEntry
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog import Catalog
+from kube.taints import TolerationPattern, may_tolerate
 from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import FIELDS, can_be_told, device_fields, has_such, types_of
 from policies.lru import LruCache
@@ -15,8 +16,6 @@ from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.planning.merged_settings import FORBID
-from policies.pods.toleration_matching import tolerates
-from policies.policy import TolerationPattern
 from policies.verdict import Violation, at_field
 
 COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"
@@ -179,7 +178,7 @@ def _tolerations(asked: EvaluatedParts, policies: Sequence[Compiled]) -> Iterato
     forbidden = [(pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations]
     for part in asked.parts:
         for i, toleration in enumerate(part.choice.read_tolerations() if forbidden else ()):
-            yield from (_forbidden(part, i, pattern, policy) for pattern, policy in forbidden if tolerates(toleration, pattern))
+            yield from (_forbidden(part, i, pattern, policy) for pattern, policy in forbidden if may_tolerate(toleration, pattern))
 
 
 def _forbidden(part: ClaimPart, i: int, pattern: TolerationPattern, policy: str) -> Violation:

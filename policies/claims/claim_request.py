@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from catalog.published_devices import PublishedDevices
+from kube.tree import Path, dotted, map_at
 from policies.facts import device_requests
 from policies.facts.device_requests import Claim, RequestChoice
 from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
-from policies.values.untyped import map_at
-from policies.verdict import Path, dotted
 
 SCHEDULER = "system:kube-scheduler"
 EXTENDED = "resource.kubernetes.io/extended-resource-claim"

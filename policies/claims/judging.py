@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from kube.pod import CountInterval
+from kube.tree import map_at
 from policies.claims import checks, selectors
 from policies.claims.checks import EvaluatedParts
 from policies.claims.claim_request import ClaimPart, ClaimRequest, parts
@@ -30,10 +32,8 @@ from policies.patch.applied import APPLIED, digest, digest_at
 from policies.patch.json_patch import pointer
 from policies.patch.valid_entries import recorded
 from policies.planning.devices import of_claim
-from policies.pods.interval import CountInterval
 from policies.policy import Policy
 from policies.state.snapshot import Facts
-from policies.values.untyped import map_at
 from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, Edit, Remark, Verdict
 
 

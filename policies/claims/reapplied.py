@@ -9,11 +9,11 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from kube.tree import map_at
 from policies.claims import cel
 from policies.patch.applied import APPLIED, digest_at, steps
 from policies.patch.applied_again import recording
 from policies.patch.valid_entries import recorded
-from policies.values.untyped import map_at
 
 Raw = dict[str, Any]
 

@@ -8,14 +8,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
-from kube.taints import Taint
+from kube import duration
+from kube.taints import Taint, taints_of
+from kube.tree import map_at, maps_in, text_of
 from policies.facts import admission_queues, device_requests
 from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
 from policies.facts.device_requests import Claim, DeviceClass
 from policies.facts.offered_devices import STACKS, OfferedSlice, Offering, Stack, offering, slice_of, stack_of
-from policies.facts.places import NodePlace, node_place, offered_resources, pool_spec, taints_of
-from policies.values import duration
-from policies.values.untyped import map_at, maps_in, text_of
+from policies.facts.places import NodePlace, node_place, offered_resources, pool_spec
 
 Requirement = tuple[str, str, tuple[str, ...]]
 """(label key, operator, values) of a NodePool's requirement."""

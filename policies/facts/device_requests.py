@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from policies.values.untyped import LARGEST, UNREAD, map_at, maps_in, text_of
+from kube.tree import LARGEST, map_at, maps_in, text_of
+from policies.document import UNREAD
 
 TEMPLATE = "ResourceClaimTemplate"
 

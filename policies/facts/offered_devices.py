@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from kube.quantity import QuantityError, parse
+from kube.tree import LARGEST, map_at, maps_in, text_of
 from policies.facts.places import is_extended
-from policies.values.quantity import QuantityError, parse
-from policies.values.untyped import LARGEST, map_at, maps_in, text_of
 
 OPERATOR = "nvidia.com"
 """The API group of the GPU Operator's ClusterPolicy (v1) and GPUCluster (v1alpha1); Kyverno has a ClusterPolicy too."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
-from kube.taints import Taint
-from policies.values.quantity import QuantityError, parse
-from policies.values.untyped import LARGEST, map_at, maps_in, text_of
+from kube.quantity import QuantityError, parse
+from kube.taints import Taint, passes
+from kube.tree import LARGEST, map_at, maps_in, text_of
 
 POOL = "karpenter.sh/nodepool"
 SCALED_BY_CLOUD = ("cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "provisioner.cast.ai/managed-by")
@@ -27,20 +27,6 @@ HasGpus = Callable[[Mapping[str, str]], bool]
 IsAccelerator = Callable[[str], bool]
 MOST_KINDS = 256
 """Kinds of node that are judged: a cluster has some for each type of machine and each set of taints."""
-
-
-_STATES = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "readiness.k8s.io/", "karpenter.sh/")
-_STATE_ENDS = ("/agent-not-ready", "ByClusterAutoscaler")
-_STATE_KEYS = ("amd-gpu-unhealthy", "amd-dcm", "remediator.kubernetes.azure.com/unschedulable")
-"""As the catalog has them under neverTolerate."""
-
-
-def passes(key: str, startup: Iterable[str] = ()) -> bool:
-    """Return whether a taint tells the state of a node that may end by itself: one of Kubernetes' own
-    (``not-ready``, ``unschedulable``, ``disk-pressure`` ...: k8s.io/api/core/v1/well_known_taints.go), of the cloud's controller
-    (``uninitialized``), of the node readiness controller, of Karpenter (``unregistered``, ``disrupted``), of an agent that starts (CSI
-    drivers, Cilium), of a device that is mended (AMD's operator), of a node that goes (Cluster Autoscaler), or one of ``startup``."""
-    return key.startswith(_STATES) or key.endswith(_STATE_ENDS) or key in _STATE_KEYS or key in startup
 
 
 class NodePlace(NamedTuple):
@@ -78,17 +64,6 @@ def node_place(thing: Any, labels: Mapping[str, str], taints: Iterable[Taint]) -
             provided=bool(provider) and not provider.startswith(NO_AUTOSCALER),
         )
     )
-
-
-_EFFECTS: tuple[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-
-
-def taints_of(thing: Any) -> Iterator[Taint]:
-    """Yield the taints of a node that have a key and a known effect."""
-    for item in maps_in(map_at(thing, "spec").get("taints")):
-        effect = next((effect for effect in _EFFECTS if effect == item.get("effect")), None)
-        if effect is not None and (key := text_of(item.get("key"))):
-            yield Taint(key=key, value=text_of(item.get("value")), effect=effect)
 
 
 def offered_resources(thing: Any) -> tuple[str, ...]:

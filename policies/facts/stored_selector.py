@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from policies.label_selector import LabelExpression, LabelSelector
-from policies.values.untyped import map_at, maps_in, text_of
+from kube.labels import Expression, LabelSelector
+from kube.tree import map_at, maps_in, text_of
 
 _Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
@@ -18,8 +18,8 @@ def selector_of(value: Mapping[Any, Any]) -> LabelSelector:
     return LabelSelector(match_labels=labels, match_expressions=tuple(filter(None, expressions)))
 
 
-def _expression(value: Mapping[Any, Any]) -> LabelExpression | None:
+def _expression(value: Mapping[Any, Any]) -> Expression | None:
     operator: _Operator | None = next((word for word in get_args(_Operator) if word == value.get("operator")), None)
     values = value.get("values")
     texts = tuple(map(text_of, values)) if isinstance(values, list) else ()
-    return LabelExpression(key=text_of(value.get("key")), operator=operator, values=texts) if operator is not None else None
+    return Expression(key=text_of(value.get("key")), operator=operator, values=texts) if operator is not None else None

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from kube import duration
 from policies.objects import definition, validation
 from policies.objects import parts as part
 from policies.objects.field_types import (
@@ -31,7 +32,6 @@ from policies.objects.field_types import (
     WordChoice,
 )
 from policies.objects.json_schema import Schema, json_schema
-from policies.values import duration
 
 Raw = dict[str, Any]
 MOST_LABELS = 256
@@ -41,8 +41,8 @@ MOST_NESTED = 64
 """Items of a list whose items hold lists: the parser takes 256 there too, whose 65,536 values are too many
 to judge."""
 _CHARACTERS = 32
-"""Characters of a duration, as in the parser (``policies.values.duration``), and of a size; a quantity may have
-64 (``policies.values.quantity``)."""
+"""Characters of a duration, as in the parser (``kube.duration``), and of a size; a quantity may have
+64 (``kube.quantity``)."""
 _SECONDS = "duration(self) >= duration('1s') && duration(self) <= duration('8784h')"
 _WHOLE_SECONDS = "duration(self).getMilliseconds() % 1000 == 0"
 _ABOUT_SPEC: dict[Kind, str] = {

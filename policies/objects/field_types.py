@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from catalog.names import Known
-from policies.verdict import Path
+from kube.tree import Path
 
 Kind = Literal["ClusterGPUPolicy", "GPUPolicy", "GPUNodeTemplate"]
 Rule = Callable[[Mapping[str, Any], Kind], Iterator[tuple[Path, str]]]

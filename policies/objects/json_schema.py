@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kube import duration
 from policies.objects import definition
 from policies.objects import parts as part
 from policies.objects.field_types import (
@@ -31,7 +32,6 @@ from policies.objects.field_types import (
     WordChoice,
 )
 from policies.policy import API_VERSION
-from policies.values import duration
 
 Schema = dict[str, Any]
 _NAME_LENGTH = 253

@@ -10,13 +10,13 @@ from typing import Any, cast
 
 from catalog.names import CatalogNames
 from catalog.nearest import hint
-from policies.document import Document, InputError, kind_of
+from kube.tree import Path, kind_of
+from policies.document import Document, InputError
 from policies.objects import definition
 from policies.objects.field_types import Kind
 from policies.objects.scalar_parser import matches
 from policies.objects.struct_parser import StructReader
 from policies.policy import API_VERSION, GROUP, NodeTemplate, Policy
-from policies.verdict import Path
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec", "status")
 MOST_REPORTED = 100

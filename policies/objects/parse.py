@@ -15,12 +15,11 @@ from typing import Any
 from catalog import Catalog
 from catalog.names import CatalogNames
 from catalog.nearest import hint
-from policies.document import Document, InputError, objects, path_text
+from policies.document import UNREAD, Document, InputError, objects, path_text
 from policies.objects.field_types import Kind
 from policies.objects.object_parser import ParsedObject, ParseReport, kind_of_object, read_object
 from policies.objects.wording import cut_text
 from policies.policy import NodeTemplate, Policy, PolicySet
-from policies.values.untyped import UNREAD
 
 LONGEST_MESSAGE = 500
 """Characters of each mistake that are reported."""

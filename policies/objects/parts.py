@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kube.taints import Taint
-from policies import label_selector, policy
+from kube import labels as label_selector
+from kube.taints import Taint, TolerationPattern
+from policies import policy
 from policies.objects import validation as between
 from policies.objects.field_types import Field, Flag, Items, Labels, Name, PatternText, Span, Struct, Whole, WordChoice
 
@@ -26,7 +27,7 @@ SHARING = WordChoice(values=("Exclusive", "MIG", "TimeSliced"))
 
 
 _EXPRESSION = Struct(
-    build=label_selector.LabelExpression,
+    build=label_selector.Expression,
     rules=(between.values_fit_operator,),
     fields=(
         Field(name="key", shape=KEY, description="The label key.", example="team", required=True),
@@ -162,7 +163,7 @@ def with_machine(build: Callable[..., Any]) -> Callable[..., Any]:
 
 def toleration(key: PatternText) -> Struct:
     return Struct(
-        build=policy.TolerationPattern,
+        build=TolerationPattern,
         text=str,
         fields=(
             Field(name="key", shape=key, description="The key of the taint.", example="team", required=True),

@@ -10,9 +10,9 @@ from typing import Any
 
 from catalog.names import CatalogNames
 from catalog.nearest import hint, nearest
-from policies.document import kind_of
+from kube import duration, quantity
+from kube.tree import kind_of
 from policies.objects.field_types import Flag, Memory, Name, PatternText, SliceSize, Span, TemplateName, UsableMemory, Whole, WordChoice
-from policies.values import duration, quantity
 
 Leaf = PatternText | Name | TemplateName | WordChoice | Flag | Whole | Span | SliceSize | UsableMemory | Memory
 

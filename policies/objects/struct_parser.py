@@ -10,11 +10,11 @@ from typing import Any
 
 from catalog.names import CatalogNames
 from catalog.nearest import hint
+from kube.tree import Path
 from policies.objects import parts as part
 from policies.objects import scalar_parser
 from policies.objects.field_types import Field, Items, Kind, Labels, Shape, Struct, TemplateName
 from policies.objects.scalar_parser import Leaf, Mistake, wants
-from policies.verdict import Path
 
 
 class StructReader:

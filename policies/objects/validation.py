@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from kube import duration
+from kube.duration import format_duration
+from kube.tree import Path
 from policies import policy
 from policies.objects.field_types import Cel, Kind, Rule
-from policies.values import duration
-from policies.values.duration import format_duration
-from policies.verdict import Path
 
 Given = Mapping[str, Any]
 Wrong = Iterator[tuple[Path, str]]

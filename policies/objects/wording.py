@@ -13,7 +13,8 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from policies.label_selector import LabelSelector
+from kube import duration, quantity
+from kube.labels import LabelSelector
 from policies.objects import definition
 from policies.objects.field_types import (
     Field,
@@ -30,7 +31,6 @@ from policies.objects.field_types import (
     WordChoice,
 )
 from policies.policy import NodeTemplate, Policy
-from policies.values import duration, quantity
 
 
 def cut_text(text: str, most: int) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from catalog import Catalog, MigProfile, Network, Platform, Possible, Variant
+from catalog import Catalog, MigProfile, Network, Platform, Variant
+from kube.labels import ABSENT, ANY, NEW, Possible
 from policies.offers.hosts import hosts_of, unknown_host, unlisted
-from policies.offers.label_matching import ABSENT, ANY, NEW
 from policies.offers.label_readings import MOST_LABEL, other_names
 from policies.offers.machine_fields import in_machine
 from policies.offers.table import Host, Offer, Table

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from catalog import Catalog, NodeRequirement
+from catalog import Catalog
 from catalog.platforms import Capacity, Sharing
+from kube.labels import Expression
 from policies.lru import LruCache
 from policies.objects.wording import phrase
 from policies.offers.machine_fields import in_machine
@@ -66,7 +67,7 @@ class CompiledTemplate:
     constraints: tuple[Constraint, ...]
     rows: int
     """the rows inside all constraints"""
-    labels: tuple[NodeRequirement, ...]
+    labels: tuple[Expression, ...]
     """the template's labels as expressions that select them"""
 
 
@@ -127,7 +128,7 @@ class Compiler:
         if template.sharing:
             constraints.append(self.sharing(name, "spec.gpus.sharing", template.sharing))
         rows = meet(self._union(lambda table: table.all), constraints)
-        labels = tuple(NodeRequirement(key=key, operator="In", values=(value,)) for key, value in template.labels)
+        labels = tuple(Expression(key=key, operator="In", values=(value,)) for key, value in template.labels)
         return CompiledTemplate(template=template, constraints=tuple(constraints), rows=rows, labels=labels)
 
     def machine(self, policy: str, where: str, machine: MachineFields) -> Iterator[Constraint]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from catalog import Catalog, Gpu, MachineType, Platform, Possible
-from policies.offers.label_matching import ABSENT, ANY, NEW
+from catalog import Catalog, Gpu, MachineType, Platform
+from kube.labels import ABSENT, ANY, NEW, Possible
 from policies.offers.table import Host
 
 

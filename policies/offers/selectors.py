@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from catalog import Catalog, NodeRequirement
+from catalog import Catalog
 from catalog.platforms import Sharing
-from policies.offers.label_matching import ABSENT, ANY, NEW
+from kube.labels import ABSENT, ANY, NEW, Expression
 from policies.offers.table import Axis, Table
 
 _OVERHEAD = 2048
@@ -22,7 +22,7 @@ SHARINGS: tuple[Sharing, ...] = ("Exclusive", "MIG", "TimeSliced")
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    expressions: tuple[NodeRequirement, ...]
+    expressions: tuple[Expression, ...]
     rows: int
     """The rows that the expressions select, within the universe."""
     exact: bool
@@ -78,7 +78,7 @@ def _nowhere(catalog: Catalog, table: Table, axis: Axis) -> Rendering:
         "sharing": tuple(e.key for sentences in catalog.schemes[table.platform.sharing].exclude.values() for e in sentences),
     }[axis] or table.platform.machine_keys[0]
     key = keys[0] if keys[0] not in table.unmaintained else table.platform.anchor
-    return Rendering((NodeRequirement(key=key, operator="Exists"), NodeRequirement(key=key, operator="DoesNotExist")), 0, exact=True)
+    return Rendering((Expression(key=key, operator="Exists"), Expression(key=key, operator="DoesNotExist")), 0, exact=True)
 
 
 # --- machine and capacity: by the values of keys ---------------------------------------------------------------------
@@ -107,11 +107,11 @@ def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | N
     kept = sorted((v for v, rows in named.items() if rows & ~inside == 0), key=natural)
     if unknown & inside and not unknown & ~inside:
         out = sorted(table.under_every_name(key, {v for v in named if v not in kept}), key=natural)
-        exists = NodeRequirement(key=key, operator="Exists")
-        expressions = (exists, NodeRequirement(key=key, operator="NotIn", values=tuple(out))) if out else (exists,)
+        exists = Expression(key=key, operator="Exists")
+        expressions = (exists, Expression(key=key, operator="NotIn", values=tuple(out))) if out else (exists,)
         rows = unknown | _union(named, kept)
     elif kept:
-        expressions = (NodeRequirement(key=key, operator="In", values=tuple(kept)),)
+        expressions = (Expression(key=key, operator="In", values=tuple(kept)),)
         rows = _union(named, kept)
     else:
         return None
@@ -127,7 +127,7 @@ def _by_key_without_types(table: Table, key: str, inside: int, universe: int) ->
         if option is not None and option.exact and option.expressions[0].operator == "In":
             selected = _union(_classes(table, key, universe), option.expressions[0].values)
             types = tuple(sorted((value for value, rows in outside.items() if value and rows & selected), key=natural))
-            return Rendering((*option.expressions, NodeRequirement(key=of_type, operator="NotIn", values=types)), inside, exact=True)
+            return Rendering((*option.expressions, Expression(key=of_type, operator="NotIn", values=types)), inside, exact=True)
     return None
 
 
@@ -170,7 +170,7 @@ def _by_boot_label(table: Table, key: str, inside: int, universe: int) -> Render
     kept = sorted((value for value, rows in carriers.items() if value != "?" and rows & ~inside == 0), key=natural)
     if _union(carriers, kept) != inside:
         return None
-    return Rendering((NodeRequirement(key=key, operator="In", values=tuple(kept)),), inside, exact=True)
+    return Rendering((Expression(key=key, operator="In", values=tuple(kept)),), inside, exact=True)
 
 
 def natural(value: str) -> tuple[int, str]:
@@ -194,7 +194,7 @@ def _by_product(table: Table, keys: Sequence[str], inside: int, universe: int) -
         if {"?", "*"} & set(values) or classes.get(None, 0) & inside:
             return None
         selected &= _union(classes, values)
-        expressions.append(NodeRequirement(key=key, operator="In", values=tuple(values)))
+        expressions.append(Expression(key=key, operator="In", values=tuple(values)))
     return Rendering(tuple(expressions), selected, exact=True) if selected == inside else None
 
 
@@ -203,7 +203,7 @@ def _by_absence(table: Table, key: str, inside: int, universe: int) -> Rendering
     absent = _classes(table, key, universe).get(None, 0)
     if not absent or absent & ~inside:
         return None
-    return Rendering((NodeRequirement(key=key, operator="DoesNotExist"),), absent, absent == inside)
+    return Rendering((Expression(key=key, operator="DoesNotExist"),), absent, absent == inside)
 
 
 # --- sharing: by the catalog's sentences -----------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def slice_by_label(catalog: Catalog, table: Table, profile: str, machines: int) 
     if not rows or key is None or key in table.unmaintained:
         return None
     values = sorted(set(_single_values(table, key, rows)))
-    return Rendering((NodeRequirement(key=key, operator="In", values=tuple(values)),), rows, exact=True) if values else None
+    return Rendering((Expression(key=key, operator="In", values=tuple(values)),), rows, exact=True) if values else None
 
 
 def _single_values(table: Table, key: str, rows: int) -> Iterator[str]:

@@ -7,7 +7,7 @@ the order does not matter, and the result can only get tighter. There is one tab
 per snapshot. All tables share one bit space, in which a platform is a mask (``Table.all``), so one integer is
 a set of offers on every platform.
 
-An expression matches a row if it matches one of the possible values of its label (``label_matching``), so a
+An expression matches a row if it matches one of the possible values of its label (``kube.labels``), so a
 table never excludes a node that could exist. One row per resource, sharing and capacity stands for a model
 that the catalog does not know (``gpu`` None, labels ``"?"``).
 """
@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from catalog import Gpu, MigProfile, Network, Platform, Possible, Resource
+from catalog import Gpu, MigProfile, Network, Platform, Resource
 from catalog.platforms import Capacity, Sharing
+from kube.labels import Expression, Possible, is_among
 from policies.lru import LruCache
-from policies.offers.label_matching import covered, may_match
 from policies.offers.label_readings import Names, is_product
 
 Axis = Literal["machine", "capacity", "sharing"]
@@ -151,9 +151,10 @@ class Table:
         known = self.known.get(key, frozenset())
         if operator == "In":
             values = tuple(self.meant(key, value) for value in values)
-            if known and not all(value in known or covered(value, classes) for value in values):
+            if known and not all(value in known or is_among(value, classes) for value in values):
                 return self.all, True
-        return sum(rows for possible, rows in classes.items() if may_match(possible, operator, values, known)), False
+        expression = Expression(key, operator, values)
+        return sum(rows for possible, rows in classes.items() if expression.may_hold(possible, known)), False
 
     def meant(self, key: str, value: str) -> str:
         """Return the value itself if some table knows it, else the one that it is another name of, else itself."""
@@ -161,7 +162,7 @@ class Table:
 
     def knows(self, key: str, value: str) -> bool:
         """Return whether some table has the value for the key, or the value that it is another name of."""
-        return self.meant(key, value) in self.known.get(key, ()) or covered(value, self.values.get(key, {}))
+        return self.meant(key, value) in self.known.get(key, ()) or is_among(value, self.values.get(key, {}))
 
     def other_names_in(self, key: str, values: Sequence[str]) -> list[str]:
         """Return those values that are another name of a machine or product and that no table in force has."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kube.pod import GRACE, Raw
+from kube.tree import map_at
 from policies.patch.applied import APPLIED, digest_at, steps
 from policies.patch.valid_entries import ValidEntries, Whole, before, recorded
-from policies.pods.view import GRACE, Raw
-from policies.values.untyped import map_at
 
 
 def patch(old: Raw, new: Raw, whole: Whole) -> tuple[Raw, ...]:

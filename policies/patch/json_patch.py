@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog import LONGEST_NAME
-from policies.verdict import Edit, Path
+from kube.tree import Path
+from policies.verdict import Edit
 
 MISSING = object()
 """the result of a look-up where the pod has no value"""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from kube.tree import Path
 from policies.patch.json_patch import pointer
-from policies.verdict import Path
 
 
 def operations(before: Any, after: Any, whole: Collection[str] = (), path: Path = ()) -> Iterator[dict[str, Any]]:

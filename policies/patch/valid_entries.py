@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from policies.patch import json_tree
+from kube import tree as json_tree
+from kube.pod import DEADLINE, GRACE, PROBES, TERMS, Raw
+from kube.tree import Path
 from policies.patch.applied import APPLIED, LONGEST, Entry, apply_edits, digest_at, index_of, steps
 from policies.patch.json_patch import PodPatch, pointer, value_at
-from policies.pods.view import DEADLINE, GRACE, PROBES, TERMS, Raw
-from policies.verdict import Edit, Path
+from policies.verdict import Edit
 
 DEFAULT_GRACE = 30
 """seconds that the API server fills in where the author sets none (k8s.io/api/core/v1)"""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from catalog import NodeRequirement
+from kube.labels import POSITIVE, Expression
 from policies.messages import phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.label_readings import spelled
@@ -33,7 +33,7 @@ every term on every node."""
 class WrittenExpression(NamedTuple):
     """One expression to add, with the policies that ask for it."""
 
-    expression: NodeRequirement
+    expression: Expression
     rule: str
     policies: tuple[str, ...]
 
@@ -45,7 +45,7 @@ class PlatformTerm(NamedTuple):
     added: tuple[WrittenExpression, ...]
     alive: bool
     """True if an offer inside R is left."""
-    clash: tuple[AuthorExpression, NodeRequirement] | None
+    clash: tuple[AuthorExpression, Expression] | None
     """An undecided expression of the author's, and the expression to write on the same key, if they have
     no value in common."""
     remarks: tuple[Remark, ...]
@@ -194,12 +194,12 @@ def _axis(plan: Plan, cell: Cell, axis: Axis) -> _Additions:
     return [WrittenExpression(e, "node_affinity", expressed.policies) for e in expressions], remarks
 
 
-def _as_the_author_spells(cell: Cell, expression: NodeRequirement) -> NodeRequirement:
+def _as_the_author_spells(cell: Cell, expression: Expression) -> Expression:
     """Add the other names of machines to an expression if the term uses such names: with the plain names
     alone it would select none of the term's nodes."""
     names = cell.table.other_names.get(expression.key, {})
     spellings = [value for authored in cell.term.expressions if authored.key == expression.key for value in authored.values]
-    return replace(expression, values=spelled(names, spellings, expression.values))
+    return expression._replace(values=spelled(names, spellings, expression.values))
 
 
 def _inexpressible(plan: Plan, cell: Cell, axis: Axis, expressed: Sayable) -> Iterator[Remark]:
@@ -233,11 +233,11 @@ def held(plan: Plan, cell: Cell, added: Sequence[WrittenExpression] = ()) -> lis
         return []
     policies = who([c for axis in AXES for c in plan.on_axis(axis)])
     if table.platform.cloud is None:
-        absent = [NodeRequirement(key=t.platform.anchor, operator="DoesNotExist") for t in others]
+        absent = [Expression(key=t.platform.anchor, operator="DoesNotExist") for t in others]
         return [WrittenExpression(e, "node_affinity", policies) for e in absent if not term.has(e)]
     keys = {key for key in (table.platform.anchor, *table.platform.labels) if not any(key in t.values for t in others)}
-    positive = [s.key for s in term.expressions if s.operator in feasibility.POSITIVE]
-    positive += [w.expression.key for w in added if w.expression.operator in feasibility.POSITIVE]
+    positive = [s.key for s in term.expressions if s.operator in POSITIVE]
+    positive += [w.expression.key for w in added if w.expression.operator in POSITIVE]
     if keys.intersection(positive):
         return []
-    return [WrittenExpression(NodeRequirement(key=table.platform.anchor, operator="Exists"), "node_affinity", policies)]
+    return [WrittenExpression(Expression(key=table.platform.anchor, operator="Exists"), "node_affinity", policies)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.planning.feasibility import SELECTOR, AuthorExpression, list_bracketed
-from policies.verdict import Path
 
 NODE_SELECTOR: Path = ("spec", "nodeSelector")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from catalog import NodeRequirement
+from kube.labels import Expression
 from policies.offers.constraints import Constraint, meet, who
 from policies.offers.selectors import Rendering, by_other_labels, by_types, renderings
 from policies.offers.table import AXES, Axis
@@ -118,7 +118,7 @@ def _beside_the_unknown(plan: Plan, cell: Cell, axis: Axis, rendering: Rendering
     return by_other_labels(cell.table, types, rendering.rows, cell.universe) or rendering
 
 
-def clash(cell: Cell, expressions: Iterable[NodeRequirement]) -> tuple[AuthorExpression, NodeRequirement] | None:
+def clash(cell: Cell, expressions: Iterable[Expression]) -> tuple[AuthorExpression, Expression] | None:
     """Return an undecided expression of the author's that shares no value with one to be written about the
     same thing, and that one."""
     expressions = list(expressions)
@@ -129,7 +129,7 @@ def _of_types(cell: Cell, key: str) -> bool:
     return cell.table.platform.labels.get(key) == "type"
 
 
-def _contradict(cell: Cell, authored: AuthorExpression, expression: NodeRequirement) -> bool:
+def _contradict(cell: Cell, authored: AuthorExpression, expression: Expression) -> bool:
     if expression.key != authored.key and not (_of_types(cell, authored.key) and _of_types(cell, expression.key)):
         return False
     inside = set(authored.values) & set(expression.values)

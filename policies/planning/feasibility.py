@@ -8,15 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from catalog import NodeRequirement
+from kube.labels import POSITIVE, Expression
+from kube.pod import Pod, Raw
 from policies.offers.constraints import CompiledTemplate
 from policies.offers.label_readings import is_product
 from policies.offers.table import AXES, Axis, Table
-from policies.pods.view import Pod, Raw
 from policies.state.snapshot import Snapshot
 
 SELECTOR = "spec.nodeSelector"
-POSITIVE = frozenset({"In", "Exists", "Gt", "Lt"})
 """Operators that a node without the key never satisfies."""
 
 
@@ -55,7 +54,7 @@ class RequiredTerm:
     raw: Raw
     expressions: tuple[AuthorExpression, ...]
 
-    def has(self, expression: NodeRequirement) -> bool:
+    def has(self, expression: Expression) -> bool:
         """Return whether the term has this expression, by the key as written or its newer name."""
         key, operator = expression.key, expression.operator
         for said in self.expressions:
@@ -63,21 +62,9 @@ class RequiredTerm:
                 return True
         return False
 
-    def implies(self, expression: NodeRequirement) -> bool:
+    def implies(self, expression: Expression) -> bool:
         """Return whether an expression on the same key implies this one on any node."""
-        return any(_implies(authored, expression) for authored in self.expressions if authored.key == expression.key)
-
-
-def _implies(authored: AuthorExpression, expression: NodeRequirement) -> bool:
-    mine, values = set(authored.values), set(expression.values)
-    match expression.operator:
-        case "In":
-            return authored.operator == "In" and mine <= values
-        case "NotIn":
-            return {"In": mine.isdisjoint(values), "NotIn": values <= mine}.get(authored.operator, authored.operator == "DoesNotExist")
-        case "Exists":
-            return authored.operator in POSITIVE
-    return authored.operator == "DoesNotExist"
+        return any(Expression(*authored[:3]).implies(expression) for authored in self.expressions if authored.key == expression.key)
 
 
 def terms_of(pod: Pod, aliases: Mapping[str, str]) -> tuple[RequiredTerm, ...]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kube.taints import TolerationPattern
 from policies.offers.constraints import Compiled
 from policies.pods.permissions import Calm
-from policies.policy import TolerationPattern
 from policies.settings import queues, running
 from policies.settings.limits import TightestLimit, least, most
 from policies.settings.queues import MergedQueues

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from catalog import MigProfile
+from kube.pod import Container
+from kube.quantity import whole as whole_number
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, who
 from policies.offers.selectors import slice_by_label
@@ -19,10 +22,8 @@ from policies.planning.feasibility import Space
 from policies.planning.plan import ChosenSlice, Plan
 from policies.planning.precedence import neither_acts, speaks_of_sharing, spoken
 from policies.pods.annotations import SLICE
-from policies.pods.view import Container
 from policies.policy import MigDefault
-from policies.values.quantity import whole as whole_number
-from policies.verdict import Path, Violation
+from policies.verdict import Violation
 
 ANNOTATION: Path = ("metadata", "annotations", SLICE)
 """The annotation by which an author asks for what a default may ask for too: remarks about a slice are

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kube.pod import NONE, Pod
+from kube.tree import Path
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled, CompiledTemplate, Constraint
 from policies.offers.table import Axis
@@ -23,15 +25,13 @@ from policies.planning.requirements import Demands, demands
 from policies.pods import annotations as author
 from policies.pods import permissions
 from policies.pods.annotations import Author
-from policies.pods.interval import NONE
 from policies.pods.permissions import Actor, actor_of, workloads_of
-from policies.pods.view import Pod
 from policies.policy import Policy
 from policies.queues.joining import Idle, JoinedQueue, joining
 from policies.request import Request
 from policies.settings.running import deadline, seconds_of
 from policies.state.snapshot import Facts, Snapshot
-from policies.verdict import Field, Path, Remark, Violation
+from policies.verdict import Field, Remark, Violation
 
 
 class ReviewedPod(NamedTuple):

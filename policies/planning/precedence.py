@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kube.labels import POSITIVE
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
-from policies.planning.feasibility import POSITIVE, AuthorExpression, Cell, RequiredTerm, demands
+from policies.planning.feasibility import AuthorExpression, Cell, RequiredTerm, demands
 from policies.planning.plan import Plan
 from policies.pods.annotations import is_long
 from policies.state.snapshot import Snapshot

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from catalog.nearest import nearest
+from kube.taints import TolerationPattern
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import CompiledTemplate, fields
 from policies.planning import feasibility
@@ -16,8 +18,7 @@ from policies.planning.mig_slice import slice_is_left, with_conflict
 from policies.planning.plan import Plan
 from policies.planning.precedence import left_out, neither_acts, speaks, spoken
 from policies.pods.annotations import TEMPLATE
-from policies.policy import TolerationPattern
-from policies.verdict import Field, Path, Violation, at_field
+from policies.verdict import Field, Violation, at_field
 
 
 def choose_template(plan: Plan) -> Plan:

@@ -1,1 +1,1 @@
-"""The view of one pod, the projection that a decision reads, the author's annotations, and the actor."""
+"""The projection of a pod that a decision reads, the author's annotations, and the actor."""

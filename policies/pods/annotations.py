@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from catalog import Catalog
+from kube import duration
+from kube.pod import DEADLINE, Pod
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
-from policies.pods.view import DEADLINE, Pod
 from policies.policy import GROUP, LongRuns
-from policies.values import duration
-from policies.verdict import Path, Violation
+from policies.verdict import Violation
 
 TEMPLATE = f"{GROUP}/node-template"
 SLICE = f"{GROUP}/mig-slice"

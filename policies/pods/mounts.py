@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any
 
-from policies.pods.view import Container, Raw, list_at
+from kube.pod import Container, Raw, list_at
 
 SHARED_MEMORY = "/dev/shm"
 VOLUME = "berth-shared-memory"

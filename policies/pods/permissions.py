@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from catalog import Catalog, Workload
-from policies.pods.view import MIRROR, Pod
+from kube.pod import MIRROR, Pod
 from policies.request import Request
 
 Affinity = Literal["write", "judge", "no"]

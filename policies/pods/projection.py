@@ -15,11 +15,11 @@ from typing import Any, Literal, get_args
 
 from catalog import Catalog
 from catalog.reserved_keys import Where
+from kube.pod import DEADLINE, GRACE, MIRROR, PROBES, Raw
 from policies.pods import mounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
 from policies.pods.queue_systems import ANNOTATIONS as QUEUE_ANNOTATIONS
 from policies.pods.queue_systems import LABELS as QUEUE_LABELS
-from policies.pods.view import DEADLINE, GRACE, MIRROR, PROBES, Raw
 from policies.policy import GROUP, Policy
 
 SPEC = (

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+from kube.pod import Pod
+from kube.tree import Path, maps_in
 from policies.pods.permissions import MANAGED, POD_GROUP, QUEUE_NAME
-from policies.pods.view import Pod
 from policies.policy import QueueName, Queues, QueueSystem
-from policies.values.untyped import maps_in
-from policies.verdict import Path
 
 ANY = "*"
 """In ``require.queue``: any queue of the system."""

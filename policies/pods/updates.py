@@ -6,8 +6,8 @@ away at any time, and schedulers read those that are there when they place the p
 
 from __future__ import annotations
 
+from kube.pod import Pod, Raw
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, annotated_fraction, flavored, fraction_keys
-from policies.pods.view import Pod, Raw
 
 
 def as_asked(pod: Pod, old_pod: Raw | None) -> Pod:

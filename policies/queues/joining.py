@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from kube.pod import DEFAULT_SCHEDULER, Pod
 from policies.pods.permissions import KUEUE_LABELS, Actor
 from policies.pods.queue_systems import BY_NAME, KUEUE, SLURM, SYSTEMS, System, given_queue, value_of
-from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.settings.queues import MergedQueues
 
 Why = Literal["queue not required", "queue and claims"]

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from catalog import Catalog
+from kube.pod import DEFAULT_SCHEDULER, Pod
+from kube.tree import Path, maps_in
 from policies.pods.permissions import MANAGED
 from policies.pods.queue_systems import (
     ANY,
@@ -25,11 +27,8 @@ from policies.pods.queue_systems import (
     System,
     value_of,
 )
-from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.queues.joining import JoinedQueue, grouping_paths, scheduler_of
 from policies.settings.queues import Required
-from policies.values.untyped import maps_in
-from policies.verdict import Path
 
 How = Literal[
     "queues differ",

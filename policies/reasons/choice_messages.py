@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kube.pod import is_requested
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.offers.constraints import Constraint, meet
@@ -19,7 +20,6 @@ from policies.planning.expressible import sayable
 from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
 from policies.pods import annotations as author
-from policies.pods.view import is_requested
 from policies.verdict import Remark
 
 SLICE, PLACE, FLOOR = "BERTH-220", "BERTH-221", "BERTH-222"

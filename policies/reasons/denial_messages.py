@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from catalog import NodeRequirement
+from kube.labels import Expression
+from kube.pod import TERMS
 from policies.messages import Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.offers.constraints import Constraint, fields, who
@@ -17,7 +18,6 @@ from policies.patch.applied import APPLIED
 from policies.planning import author_words
 from policies.planning.feasibility import AuthorExpression, Cell, demands
 from policies.planning.plan import Plan
-from policies.pods.view import TERMS
 from policies.reasons.minimal_conflict import smallest
 from policies.reasons.slice_suggestions import nearest_slice, on_no_machine
 from policies.verdict import Violation
@@ -203,7 +203,7 @@ def _as_spelled(cell: Cell, authored: AuthorExpression, values: list[str]) -> li
     return sorted((other for other, value in names.items() if value in values), key=natural)
 
 
-def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: NodeRequirement) -> Violation:
+def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expression) -> Violation:
     """Return the violation for an unknown value on the very key that R is written on, with no value in
     common."""
     asked = [c for c in plan.constraints if c.axis == "machine"] or list(plan.constraints)

@@ -1,7 +1,7 @@
 """A pod that nothing in the cluster can run: found only where every node and NodePool is known (``policies.facts.places``).
 
 Judged is what asks for accelerators: their names and counts, taints, and labels of the catalog's keys, by the rules of
-``policies.scheduling``. A selector on another key is unknown: every place passes. So is a pod whose place others decide: of another
+``policies.placement``. A selector on another key is unknown: every place passes. So is a pod whose place others decide: of another
 scheduler, of a queue, pinned, with claims or a fraction of a device.
 """
 
@@ -11,20 +11,18 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from kube.node import Node
+from kube.pod import DEFAULT_SCHEDULER, NONE
+from kube.requests import PODS
+from kube.scheduling import TOLERATIONS, AffinityTerm, Blocker, Wants, of_node, wants
 from policies.facts import platform_detection
 from policies.facts.places import KnownPlaces, NodePlace
 from policies.messages import At, Phrase, phrase
+from policies.placement.fleet import OUTLOOKS, outlook
+from policies.placement.pool_blockers import of_pool
+from policies.placement.pools import Pool, PoolReader
 from policies.planning.plan import ReviewedPod
-from policies.pods.interval import NONE
 from policies.pods.permissions import KUEUE_LABELS
-from policies.pods.view import DEFAULT_SCHEDULER
-from policies.scheduling.amounts import PODS
-from policies.scheduling.blockers import TOLERATIONS, Blocker, of_node
-from policies.scheduling.fleet import OUTLOOKS, outlook
-from policies.scheduling.nodes import Node
-from policies.scheduling.pool_blockers import of_pool
-from policies.scheduling.pools import Pool, PoolReader
-from policies.scheduling.wants import AffinityTerm, Wants, wants
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark, Violation
 
@@ -187,10 +185,10 @@ def _apart(pod: Wants, found: Iterable[Blocker], where: Phrase, made: Phrase) ->
     if values:
         named = first.path[-1:] == (first.key,)
         asked = phrase("value", values=values) if named else phrase("compared", key=first.key, operator=first.operator, values=values)
-    shown = phrase("has", value=first.found) if first.found else phrase("has not")
+    shown = phrase("has", value=first.actual) if first.actual else phrase("has not")
     return phrase("labelled", where=where, asked=asked, found=shown, pools=made, path=At(first.path))
 
 
 def _taint(blocker: Blocker) -> str:
     """Return a taint as kubectl writes it."""
-    return f"{blocker.key}{f'={blocker.found}' if blocker.found else ''}:{blocker.operator}"
+    return f"{blocker.key}{f'={blocker.actual}' if blocker.actual else ''}:{blocker.operator}"

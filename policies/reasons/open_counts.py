@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kube.pod import Container, of_amounts
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.planning.plan import Plan
 from policies.pods import unlisted_accelerators
-from policies.pods.interval import of_amounts
 from policies.pods.permissions import FRACTION_DEVICES
-from policies.pods.view import Container
-from policies.verdict import Path
 
 ANNOTATIONS: Path = ("metadata", "annotations")
 _CLAIMS: Path = ("spec", "resourceClaims")

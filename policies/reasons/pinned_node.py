@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kube.taints import Taint
+from kube.pod import TERMS
+from kube.tree import Path
 from policies.facts import platform_detection
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.table import Table
 from policies.planning.merged_settings import FORBID
 from policies.planning.plan import Plan
-from policies.pods.view import TERMS
-from policies.policy import TolerationPattern
 from policies.reasons import denial_messages
-from policies.verdict import Path, Remark, Violation, at_field
+from policies.verdict import Remark, Violation, at_field
 
 RULE = "node_affinity"
 _NODE_NAME: Path = ("spec", "nodeName")
@@ -124,7 +123,7 @@ def check_taints(plan: Plan) -> Iterator[Violation]:
     scheduler and with it the node's taints; those that the policies forbid to tolerate still apply."""
     taints = plan.snapshot.cluster.taints.get(plan.pod.node_name, ()) if plan.settings.forbid else ()
     for pattern, policy in plan.settings.forbid if taints else ():
-        if any(_is(taint, pattern) for taint in taints):
+        if any(pattern.matches(taint) for taint in taints):
             yield Violation(
                 code="BERTH-132",
                 found=phrase("fact", path=At(_NODE_NAME), taint=str(pattern)),
@@ -134,10 +133,6 @@ def check_taints(plan: Plan) -> Iterator[Violation]:
                 path=_NODE_NAME,
                 fields=at_field(FORBID, (policy,)),
             )
-
-
-def _is(taint: Taint, pattern: TolerationPattern) -> bool:
-    return taint.key == pattern.key and pattern.value in (None, taint.value) and pattern.effect in (None, taint.effect)
 
 
 def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int]]:

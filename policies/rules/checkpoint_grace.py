@@ -17,17 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from kube import duration
+from kube.pod import GRACE, PROBES, mapping_at
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.annotations import OPT_OUT
-from policies.pods.view import GRACE, PROBES, mapping_at
 from policies.reasons import denial_messages
 from policies.reasons.choice_messages import FLOOR, MOST_TEXT
 from policies.request import Request
 from policies.settings.limits import TightestLimit
-from policies.values import duration
-from policies.verdict import Edit, Path, Remark, Violation, at_field
+from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "checkpoint_grace"
 CUT = "BERTH-211"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kube.tree import Path
 from policies.claims.claim_request import part_of
 from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
 from policies.facts.device_requests import Claim, RequestChoice
@@ -19,7 +20,7 @@ from policies.planning.plan import Plan
 from policies.policy import Policy
 from policies.reasons import denial_messages, open_counts
 from policies.state.snapshot import Snapshot
-from policies.verdict import Path, Violation, at_field
+from policies.verdict import Violation, at_field
 
 UNKNOWN = "BERTH-126"
 NAME = "device_counts"

@@ -14,19 +14,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from catalog.platforms import Sharing
+from kube.pod import NONE, CountInterval, Pod, is_requested
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.planning import author_words
 from policies.planning.merged_settings import MergedSettings
 from policies.planning.plan import Plan
-from policies.pods.interval import NONE, CountInterval
 from policies.pods.permissions import annotated_fraction, fraction_keys, is_fraction
-from policies.pods.view import Pod, is_requested
 from policies.reasons import open_counts
 from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request
 from policies.rules import device_classes
 from policies.settings.limits import TightestLimit
-from policies.verdict import Edit, Path, Violation, at_field
+from policies.verdict import Edit, Violation, at_field
 
 NAME = "device_counts"
 

@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from catalog import Protection
+from kube import duration
+from kube.pod import Pod
 from policies.messages import At, phrase
 from policies.objects.wording import cut_text
 from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
-from policies.pods.view import Pod
 from policies.request import Request
 from policies.settings.limits import TightestLimit
-from policies.values import duration
 from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "disruption"

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kube.pod import is_requested
 from policies.planning.plan import Plan
-from policies.pods.view import is_requested
 from policies.reasons import choice_messages
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation

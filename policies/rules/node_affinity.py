@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kube.pod import TERMS, Raw
+from kube.tree import Path
 from policies.messages import Phrase, phrase
 from policies.offers.constraints import fields, who
 from policies.offers.table import AXES, Axis
@@ -25,10 +27,9 @@ from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
 from policies.pods import unlisted_accelerators
 from policies.pods.annotations import TEMPLATE
-from policies.pods.view import TERMS, Raw
 from policies.reasons import choice_messages, denial_messages, label_remarks, pinned_node, slice_suggestions
 from policies.request import Request
-from policies.verdict import Edit, Path, Remark, Violation
+from policies.verdict import Edit, Remark, Violation
 
 NAME = "node_affinity"
 INEXPRESSIBLE = "BERTH-205"

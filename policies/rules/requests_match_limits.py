@@ -15,15 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kube.pod import Container, Pod
+from kube.quantity import QuantityError, parse
+from kube.requests import POD_LEVEL, Shortfall, shortfalls
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
-from policies.pods.qos import POD_LEVEL, Shortfall, shortfalls
-from policies.pods.view import Container, Pod
 from policies.request import Request
 from policies.state.snapshot import Snapshot
-from policies.values.quantity import QuantityError, parse
-from policies.verdict import Edit, Path, Violation, at_field
+from policies.verdict import Edit, Violation, at_field
 
 NAME = "requests_match_limits"
 _FIELD = "spec.require.requestsEqualLimits"

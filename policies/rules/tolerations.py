@@ -18,13 +18,11 @@ from functools import lru_cache
 from math import inf
 from typing import Any
 
-from kube.taints import Taint
+from kube.pod import Pod, Raw
+from kube.taints import Taint, TolerationPattern, covers, may_tolerate
 from policies.messages import At, phrase
 from policies.planning.merged_settings import FORBID, grants
 from policies.planning.plan import Plan
-from policies.pods.toleration_matching import covers, tolerates
-from policies.pods.view import Pod, Raw
-from policies.policy import TolerationPattern
 from policies.reasons import pinned_node
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
@@ -47,7 +45,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         toleration, policies = wanted
         if _never(toleration["key"], plan.snapshot.catalog.never_tolerate):
             yield Remark(code="BERTH-219", found=phrase("text", key=toleration["key"]), rule=NAME, policies=policies)
-        elif who := sorted(policy for pattern, policy in plan.settings.forbid if tolerates(toleration, pattern)):
+        elif who := sorted(policy for pattern, policy in plan.settings.forbid if may_tolerate(toleration, pattern)):
             found = phrase("toleration", key=toleration["key"], policies=tuple(who))
             yield Remark(code="BERTH-203", found=found, rule=NAME, policies=policies)
         elif not any(covers(t, toleration) for t in kept_tolerations):
@@ -171,7 +169,7 @@ def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violatio
     """Yield at most one violation: it names the first of several forbidden taints and all policies that
     forbid one."""
     key = toleration.get("key") or ""
-    found = [pair for pair in by_key.get(key if isinstance(key, str) else "", ()) if tolerates(toleration, pair[0])]
+    found = [pair for pair in by_key.get(key if isinstance(key, str) else "", ()) if may_tolerate(toleration, pair[0])]
     if found:
         path, policies = At(("spec", "tolerations", i)), tuple(dict.fromkeys(policy for _, policy in found))
         yield Violation(

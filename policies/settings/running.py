@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
+from kube.pod import DEADLINE, Pod
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
 from policies.pods.permissions import Actor
-from policies.pods.view import DEADLINE, Pod
 from policies.policy import Default
 from policies.settings.limits import TightestLimit, least, most
 from policies.verdict import Remark

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from kube.strategic_merge import merge_strategic
 from policies.workloads.controllers import Raw
 from policies.workloads.described import Described
 from policies.workloads.parts import Parts, PodPart
-from policies.workloads.strategic_merge import merge_strategic
 
 _GROUPS = ("containers", "initContainers")
 

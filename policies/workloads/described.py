@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catalog.workload import FIELDS, DescribedPods, DeviceFields, TemplatePatch, join_path
-from policies.document import Document, InputError, kind_of
-from policies.patch.json_tree import set_at
-from policies.verdict import Path
+from kube.strategic_merge import leaves, merge_strategic
+from kube.tree import Path, kind_of, set_at
+from policies.document import Document, InputError
 from policies.workloads.controllers import Raw
 from policies.workloads.parts import Parts, PodPart
 from policies.workloads.parts import at as place_of
 from policies.workloads.pod_schema import list_at, map_at
-from policies.workloads.strategic_merge import leaves, merge_strategic
 from policies.workloads.templates import expand, steps
 
 Texts = Callable[[str], Any]

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kube.quantity import QuantityError, parse
+from kube.tree import Path
 from policies.pods.permissions import fraction_keys
 from policies.state.snapshot import Snapshot
-from policies.values.quantity import QuantityError, parse
-from policies.verdict import Path
 
 _NOT_AMOUNTS = frozenset(
     ("labels", "nodeSelector", "nodeLabels", "matchLabels", "matchExpressions", "selector", "labelSelector", "tolerations", "taints", "env")

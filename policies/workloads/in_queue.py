@@ -12,9 +12,9 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from catalog import Workload
+from kube.tree import map_at, maps_in
 from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import KUEUE, KUEUE_GATE, KUEUE_PARENT, VOLCANO, VOLCANO_JOB_QUEUE
-from policies.values.untyped import map_at, maps_in
 
 Raw = dict[str, Any]
 _PODSET = "kueue.x-k8s.io/podset"

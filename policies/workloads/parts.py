@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kube.tree import Path, dotted, remove_at, set_at, value_at
 from policies.document import path_text
-from policies.patch.json_tree import remove_at, set_at, value_at
-from policies.verdict import Edit, Path, dotted
+from policies.verdict import Edit
 
 
 @dataclass(frozen=True, slots=True)

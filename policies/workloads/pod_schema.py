@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog import Catalog
-from policies.document import Document, kind_of
-from policies.pods.view import REQUIRED
-from policies.verdict import Path
+from kube.pod import REQUIRED
+from kube.tree import Path, kind_of
+from policies.document import Document
 
 Shape = Any
 """``str``, ``int``, a map of field -> Shape (fields that it does not name may be anything), or a list of

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from catalog import Catalog, Workload
 from catalog.workload import BaseObject, DescribedPods, join_path
+from kube.tree import Path, value_at
 from policies.document import Document, InputError
-from policies.patch.json_tree import value_at
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.queue_systems import VOLCANO_JOB
-from policies.verdict import Path
 from policies.workloads import bases, parts, pod_schema
 from policies.workloads.controllers import CONTROLLERS, PodMaker, Raw, group_of, made_by, pod_of
 from policies.workloads.described import Described, Texts, described

@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from catalog import Catalog, Workload
-from policies.document import Document, kind_of
-from policies.patch.json_tree import value_at
-from policies.verdict import Path
+from kube.tree import Path, kind_of, value_at
+from policies.document import Document
 from policies.workloads.controllers import group_of
 from policies.workloads.pod_schema import list_at, map_at
 

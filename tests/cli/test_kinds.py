@@ -21,8 +21,8 @@ from analysis.admission.manifests import read_manifest
 from cli.output import report
 from cli.output.diff import unified
 from documents.yaml_reader import one_value
+from kube.tree import set_at
 from policies.document import Document, InputError
-from policies.patch.json_tree import set_at
 from policies.state.snapshot import Snapshot
 from policies.workloads.pods import Around
 from tests.support.cases import golden

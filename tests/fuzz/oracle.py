@@ -20,10 +20,10 @@ from analysis.reviews import review
 from analysis.reviews.decoding import encoded
 from analysis.reviews.review import WARNING_LENGTH, WARNINGS_TOTAL, ReviewError
 from documents import json_depth
+from kube.pod import PodError
 from policies import engine
 from policies.patch import applied_again
 from policies.pods.projection import extract
-from policies.pods.view import PodError
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict

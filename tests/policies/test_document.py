@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catalog.nearest import hint, list_known, nearest
-from policies.document import Document, InputError, kind_of, objects, path_text
-from policies.verdict import Path
+from kube.tree import Path, kind_of
+from policies.document import Document, InputError, objects, path_text
 
 
 @pytest.mark.parametrize(

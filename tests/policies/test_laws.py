@@ -18,6 +18,7 @@ import jsonpatch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kube.taints import TolerationPattern
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
 from policies.messages import OF_EDITS
@@ -26,19 +27,7 @@ from policies.offers.constraints import Compiled, Constraint
 from policies.patch import applied_again
 from policies.patch.applied import APPLIED
 from policies.patch.valid_entries import recorded
-from policies.policy import (
-    Allow,
-    Bounds,
-    Default,
-    InNotIn,
-    LongRuns,
-    MachineFields,
-    NodeTemplate,
-    Policy,
-    PolicySet,
-    Require,
-    TolerationPattern,
-)
+from policies.policy import Allow, Bounds, Default, InNotIn, LongRuns, MachineFields, NodeTemplate, Policy, PolicySet, Require
 from policies.request import Request
 from policies.verdict import Verdict
 from tests.reference import node_law

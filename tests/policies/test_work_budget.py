@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kube.pod import Pod
 from policies import engine, verdict
-from policies.pods.view import Pod
 from policies.work_budget import MOST, items
 
 REVIEWS = Path(__file__).parent.parent / "reviews"

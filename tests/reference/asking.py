@@ -1,7 +1,7 @@
 """What a pod asks for, as (at least, at most): by resource name, by claim, and as a part of a GPU
 (``docs/laws.md``, law 10: "guardrails hold for every author").
 
-Written apart from ``policies.planning.devices`` and ``policies.pods.interval``. Nothing that can't be read counts for nothing.
+Written apart from ``policies.planning.devices`` and ``kube.pod``. Nothing that can't be read counts for nothing.
 """
 
 from __future__ import annotations

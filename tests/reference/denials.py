@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kube.taints import Taint
-from policies.policy import DeviceLimit, MachineFields, TolerationPattern
+from kube.taints import Taint, TolerationPattern
+from policies.policy import DeviceLimit, MachineFields
 from tests.reference import pods
 from tests.reference.case import FOREVER, Case
 from tests.reference.tolerations import grants, tolerates

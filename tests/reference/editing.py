@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Any
 
-from policies.policy import TolerationPattern
+from kube.taints import TolerationPattern
 from tests.reference import pods
 from tests.reference.case import AXES, FOREVER
 from tests.reference.choosing import Choosing

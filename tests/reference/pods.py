@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from catalog import Catalog
+from kube.quantity import QuantityError, parse
 from policies.policy import Match
-from policies.values.quantity import QuantityError, parse
 
 Raw = dict[str, Any]
 SIDES = ("limits", "requests")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.policy import TolerationPattern
+from kube.taints import TolerationPattern
 
 Raw = dict[str, Any]
 

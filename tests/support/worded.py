@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kube.tree import Path
 from policies.messages import Place, phrase
-from policies.verdict import Path, Remark, Violation
+from policies.verdict import Remark, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

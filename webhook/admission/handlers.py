@@ -9,13 +9,13 @@ from analysis.reviews.claim_review import ClaimReview
 from analysis.reviews.decoding import MOST_READ, TooLong, decode_body, encoded
 from analysis.reviews.review import Review, Unreadable
 from documents.printable import cut
+from kube.pod import PodError, Raw
 from policies import work_budget
 from policies.claims import judging, reapplied
 from policies.engine import evaluate
 from policies.patch import applied_again
 from policies.planning.devices import judges
 from policies.pods.projection import extract
-from policies.pods.view import PodError, Raw
 from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Verdict

@@ -19,10 +19,10 @@ from prometheus_client.registry import Collector
 
 from cluster.background import background
 from cluster.client.errors import Garbled, Reply, Unreachable
+from kube.tree import maps_in
 from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
 from policies.state.snapshot import Snapshot
-from policies.values.untyped import maps_in
 from registration.configurations import CLAIMS_CHOSEN, FIRST_NAME, MADE_OF, NAME, NAMES_CHOSEN, QUEUES_CHOSEN, made_of
 from registration.entries import CLAIMS, DEFAULT, InstallChoices
 from registration.match_conditions import PatternError

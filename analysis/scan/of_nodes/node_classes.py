@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from analysis.scan.finding import Finding, FindingSubject
 from analysis.scan.of_nodes.node_pools import GpuPool, blocked, pools
 from analysis.scan.seen import ScannedCluster
-from policies.values.untyped import map_at, maps_in, text_of
+from kube.tree import map_at, maps_in, text_of
 
 NEWEST = "@latest"
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from analysis.scan.finding import Finding, FindingSubject, Value
 from analysis.scan.seen import GpuPod, ScannedCluster
 from catalog import Catalog, Platform
+from kube import duration
+from kube.pod import GRACE, Raw
+from kube.tree import map_at, maps_in, text_of
 from policies.facts.cluster_facts import NodePool
 from policies.facts.platform_detection import Detector
-from policies.pods.view import GRACE, Raw
-from policies.values import duration
-from policies.values.untyped import map_at, maps_in, text_of
 
 POOL_LABEL = "karpenter.sh/nodepool"
 NEVER = "Never"

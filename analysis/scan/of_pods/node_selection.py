@@ -3,12 +3,12 @@ reads them (k8s.io/component-helpers scheduling/corev1/nodeaffinity)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
 
-from policies.offers.label_matching import may_match
-from policies.pods.view import TERMS, Raw
-from policies.values.untyped import map_at, maps_in, text_of
+from kube.labels import Expression
+from kube.pod import Raw
+from kube.scheduling import node_selector, required_terms
+from kube.tree import map_at
 
 
 def admits(raw: Raw, labels: Mapping[str, str], keys: Collection[str] | None = None) -> bool:
@@ -16,20 +16,10 @@ def admits(raw: Raw, labels: Mapping[str, str], keys: Collection[str] | None = N
 
     ``keys``: the labels that count, if not all do: what the pod says of others is left out.
     """
-    selector = map_at(raw, "spec", "nodeSelector")
-    if any(labels.get(text_of(key)) != text_of(value) for key, value in selector.items() if keys is None or key in keys):
-        return False
-    required = map_at(raw, *(str(part) for part in TERMS[:-1]))
-    terms = [term for term in maps_in(required.get(TERMS[-1])) if term.get("matchExpressions") or term.get("matchFields")]
-    return not required or any(_matches(term, labels, keys) for term in terms)
 
+    def hold(expressions: Iterable[Expression]) -> bool:
+        return all(expression.holds(labels) for expression in expressions if keys is None or expression.key in keys)
 
-def _matches(term: Mapping[Any, Any], labels: Mapping[str, str], keys: Collection[str] | None) -> bool:
-    for expression in maps_in(term.get("matchExpressions")):
-        if keys is not None and expression.get("key") not in keys:
-            continue
-        key, values = text_of(expression.get("key")), expression.get("values")
-        texts = [text_of(value) for value in values] if isinstance(values, list) else []
-        if not may_match((labels.get(key),), text_of(expression.get("operator")), texts, frozenset()):
-            return False
-    return True
+    spec = map_at(raw, "spec")
+    terms = required_terms(spec)
+    return hold(node_selector(spec)) and (terms is None or any(hold(term.labels) for term in terms if not term.empty))

@@ -10,11 +10,10 @@ from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason
 from analysis.scan.of_nodes.node_pools import categories, letters, machines_named
 from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuPod, ScannedCluster
+from kube.pod import DEFAULT_SCHEDULER, Raw
+from kube.scheduling import Blocker, Wants, wants
 from policies.facts.platform_detection import Detector
-from policies.pods.view import DEFAULT_SCHEDULER, Raw
-from policies.scheduling.blockers import Blocker
-from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
-from policies.scheduling.wants import Wants, wants
+from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
 
 _GROUP_WIDE = ("taint", "resource", "machines")
 """Reasons that all nodes of a group have."""
@@ -175,4 +174,4 @@ def _device(one: Blocker) -> bool:
 
 
 def _obstacle(one: Blocker) -> Obstacle:
-    return Obstacle(one.kind, one.key, one.operator, one.values, one.found, one.need, one.have)
+    return Obstacle(one.kind, one.key, one.operator, one.values, one.actual, one.need, one.have)

@@ -11,11 +11,11 @@ from analysis.scan.of_pods.node_selection import admits
 from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuNode, GpuPod, ScannedCluster
 from catalog import Catalog
+from kube import duration
+from kube.pod import GRACE, Pod, PodError, Raw
+from kube.tree import map_at
 from policies.pods.annotations import DURATION
-from policies.pods.view import GRACE, Pod, PodError, Raw
 from policies.rules.disruption import lasts
-from policies.values import duration
-from policies.values.untyped import map_at
 from policies.workloads.controllers import GRACE_SECONDS
 
 LONG = 2 * 3600

@@ -12,8 +12,8 @@ from analysis.scan.seen import GpuPod, ScannedCluster
 from analysis.scan.suggestions.suggestion import Suggestion
 from catalog import Catalog
 from kube.taints import Taint
+from kube.tree import map_at, maps_in
 from policies.state.snapshot import NAMESPACE_LABEL
-from policies.values.untyped import map_at, maps_in
 
 MOST = 50
 """Namespaces with a policy of their own, those with most GPUs first: more files than that nobody reads."""

@@ -9,8 +9,8 @@ from analysis.scan.finding import Hit, Kind
 from analysis.scan.of_nodes.node_pools import pools
 from analysis.scan.seen import RUNS, GpuPod, ScannedCluster
 from analysis.scan.suggestions.suggestion import Suggestion
-from policies.values import duration
-from policies.values.untyped import map_at
+from kube import duration
+from kube.tree import map_at
 
 CHECKPOINT = 30 * 60
 """Seconds for a last checkpoint, as in the shipped training policy."""

@@ -18,7 +18,7 @@ from cli.output.columns import Styled, table
 from cli.output.named_policy import chosen, enforced_already
 from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
-from policies.values.untyped import map_at, maps_in, text_of
+from kube.tree import map_at, maps_in, text_of
 from sources.reports import Reports
 
 COLUMNS = ("namespace", "policy", "mode", "pods_with_findings", "gpus", "usd_per_hour", *OF_FINDINGS, "at_least")

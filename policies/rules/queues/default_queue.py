@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
+from kube.tree import Path
 from policies.messages import At, phrase
 from policies.planning.plan import Plan
 from policies.pods.queue_systems import SLURM, SLURM_TIME
 from policies.queues.joining import Idle, JoinedQueue, silent
 from policies.request import Request
-from policies.verdict import Edit, Path, Remark, at_field
+from policies.verdict import Edit, Remark, at_field
 
 NAME = "queue"
 FIELD = "spec.default.queue"

@@ -14,11 +14,11 @@ from typing import Any
 
 from catalog import Catalog
 from catalog.reserved_keys import PLACES, Where
+from kube.tree import Path, map_at, text_of
 from policies.messages import At, phrase
 from policies.planning.plan import Plan
 from policies.request import Request
-from policies.values.untyped import map_at, text_of
-from policies.verdict import Path, Remark
+from policies.verdict import Remark
 
 NAME = "queue_keys"
 _MOST = 16

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kube.pod import Pod
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, System, owners_of, value_of
-from policies.pods.view import Pod
 from policies.queues.joining import JoinedQueue, grouping_paths, scheduler_of
 from policies.queues.judging import Past, past
 from policies.request import Request
 from policies.rules.queues.default_queue import NAME
 from policies.settings.queues import Required
-from policies.verdict import Path, Violation, at_field
+from policies.verdict import Violation, at_field
 
 FIELD = "spec.require.queue"
 _KUEUE_LABEL: Path = ("metadata", "labels", MANAGED)

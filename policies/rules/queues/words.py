@@ -12,15 +12,15 @@ from collections.abc import Iterator
 
 from catalog.nearest import nearest
 from catalog.platforms import Words
+from kube.pod import DEFAULT_SCHEDULER, NONE
+from kube.tree import Path
 from policies.messages import At, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
-from policies.pods.interval import NONE
 from policies.pods.permissions import fraction_keys
 from policies.pods.queue_systems import KAI
-from policies.pods.view import DEFAULT_SCHEDULER
 from policies.request import Request
-from policies.verdict import Path, Remark
+from policies.verdict import Remark
 
 NAME = "queue_words"
 _BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"))

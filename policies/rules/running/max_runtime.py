@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from kube import duration
+from kube.pod import DEADLINE
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.planning.plan import Plan
 from policies.pods.annotations import DURATION
-from policies.pods.view import DEADLINE
 from policies.reasons import denial_messages
 from policies.request import Request
 from policies.settings.limits import TightestLimit
 from policies.settings.running import deadline, seconds_of
-from policies.values import duration
-from policies.verdict import Edit, Path, Remark, Violation, at_field
+from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "max_runtime"
 _PATH: Path = ("spec", DEADLINE)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from catalog import Network
+from kube.pod import is_requested
 from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
-from policies.pods.view import is_requested
 from policies.request import Request
 from policies.verdict import Edit, Remark, at_field
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kube.pod import OF_NO_CLASS
+from kube.tree import Path
 from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
-from policies.pods.view import OF_NO_CLASS
 from policies.request import Request
-from policies.verdict import Edit, Path, Remark, at_field
+from policies.verdict import Edit, Remark, at_field
 
 NAME = "priority_class"
 _PATH: Path = ("spec", "priorityClassName")

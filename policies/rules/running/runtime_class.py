@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kube.tree import Path
 from policies.planning.plan import Plan
 from policies.request import Request
-from policies.verdict import Edit, Path, Remark
+from policies.verdict import Edit, Remark
 
 NAME = "runtime_class"
 _PATH: Path = ("spec", "runtimeClassName")

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kube.pod import DEFAULT_SCHEDULER
+from kube.tree import Path
 from policies.planning.plan import Plan
-from policies.pods.view import DEFAULT_SCHEDULER
 from policies.queues.joining import JoinedQueue
 from policies.request import Request
-from policies.verdict import Edit, Path, Remark
+from policies.verdict import Edit, Remark
 
 NAME = "scheduler"
 _PATH: Path = ("spec", "schedulerName")

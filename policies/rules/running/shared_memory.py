@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kube import quantity
+from kube.pod import NONE, Container, Raw, is_requested, list_at, mapping_at
 from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
-from policies.pods.interval import NONE
 from policies.pods.mounts import SHARED_MEMORY, VOLUME, mounts, volumes
-from policies.pods.view import Container, Raw, is_requested, list_at, mapping_at
 from policies.request import Request
-from policies.values import quantity
 from policies.verdict import Edit, Remark, at_field
 
 NAME = "shared_memory"

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kube.pod import Pod, mapping_at
+from kube.tree import Path
 from policies.planning.plan import Plan
-from policies.pods.view import Pod, mapping_at
 from policies.request import Request
-from policies.verdict import Edit, Path, Remark
+from policies.verdict import Edit, Remark
 
 NAME = "topology"
 _PATH: Path = ("spec", "affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution", "-")

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from kube.pod import DEFAULT_SCHEDULER
+from kube.tree import Path, map_at
 from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.pods.queue_systems import KUEUE, SLURM, SLURM_TIME, SYSTEMS, System, given_queue
-from policies.pods.view import DEFAULT_SCHEDULER
 from policies.queues.joining import Idle, Why, silent
 from policies.rules.queues import default_queue
 from policies.state.snapshot import Facts
-from policies.values.untyped import map_at
-from policies.verdict import Edit, Path, Remark
+from policies.verdict import Edit, Remark
 from policies.workloads.queues.queued import Asking, QueuedPods, QueuedWorkload, has_parent, said, takes
 
 TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"

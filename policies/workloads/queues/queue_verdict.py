@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kube import tree as json_tree
+from kube.tree import map_at
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled
 from policies.outcome import ObjectOutcome
-from policies.patch import applied, json_tree
+from policies.patch import applied
 from policies.patch.applied import APPLIED, Entry, digest_at
 from policies.patch.json_patch import PodPatch
 from policies.patch.valid_entries import recorded
@@ -22,7 +24,6 @@ from policies.request import Phase
 from policies.rules.queues import required_queue
 from policies.settings.queues import Required
 from policies.state.snapshot import Facts
-from policies.values.untyped import map_at
 from policies.verdict import MOST_AUDITED, AuditOutcome, Edit, Remark, Verdict
 from policies.workloads.queues import queue_edits
 from policies.workloads.queues.queued import NONE, QueuedPods, QueuedWorkload, change, leaving, past, read_pods

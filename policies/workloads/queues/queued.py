@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from catalog import Catalog, Workload
+from kube.pod import DEFAULT_SCHEDULER, Pod
+from kube.tree import Path, map_at, maps_in, text_of
 from policies import work_budget
 from policies.document import Document, InputError
 from policies.offers.constraints import Compiled
@@ -21,15 +23,12 @@ from policies.planning.plan import ReviewedPod
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
-from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.queues.joining import JoinedQueue, joining, scheduler_of
 from policies.queues.judging import Past
 from policies.request import Request
 from policies.settings import queues as settings
 from policies.settings.queues import MergedQueues, Required
 from policies.state.snapshot import Facts
-from policies.values.untyped import map_at, maps_in, text_of
-from policies.verdict import Path
 from policies.workloads import parts
 from policies.workloads.pods import Around, Owner, Templated, pods_of
 from policies.workloads.templates import workload_of

@@ -10,8 +10,8 @@ import pytest
 
 from analysis.admission.judge import ManifestResult, admit_manifest
 from analysis.admission.manifests import read_manifest
+from kube.tree import apply_patch, remove_at, value_at
 from policies.document import Document
-from policies.patch.json_tree import apply_patch, remove_at, value_at
 from policies.state.snapshot import Snapshot
 from sources.sources import Sources, load_sources
 

@@ -11,7 +11,7 @@ import jsonpatch
 import pytest
 
 from analysis.admission.patch_applier import apply_patch
-from policies.patch import json_tree
+from kube import tree as json_tree
 
 POD: dict[str, Any] = {
     "metadata": {"annotations": {"a/b~c": "1"}, "labels": {"l": "1"}},

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from analysis.admission.template_edits import project
-from policies.patch.json_tree import insert_at, remove_at, set_at
-from policies.verdict import Edit, Path
+from kube.tree import Path, insert_at, remove_at, set_at
+from policies.verdict import Edit
 from policies.workloads.controllers import with_defaults
 
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.audit.stored_pod import stored, widest
+from kube.pod import REQUIRED, PodError
 from policies.engine import evaluate
-from policies.pods.view import REQUIRED, PodError
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.verdict import Verdict

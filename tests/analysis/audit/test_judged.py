@@ -10,9 +10,9 @@ from hypothesis import given
 
 from analysis.audit.judged import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import stored
+from kube.pod import OF_NO_CLASS
 from policies.engine import evaluate
 from policies.patch.applied import APPLIED
-from policies.pods.view import OF_NO_CLASS
 from policies.policy import Default, Policy, PolicySet, Require
 from policies.request import Request
 from policies.state.snapshot import Facts

@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.conditions import ObjectStatus, compute_conditions
 from analysis.conditions.conditions import Condition
-from policies.label_selector import LabelSelector
+from kube.labels import LabelSelector
 from policies.policy import API_VERSION
 from policies.state.objects import Change, Key
 from policies.state.updater import Options, Updater

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.conditions import ObjectStatus, exclusions
-from policies.label_selector import LabelExpression, LabelSelector
+from kube.labels import Expression, LabelSelector
 from tests.analysis.conditions.found import condition, found, message_of, namespace, own, policy
 
 
@@ -156,7 +156,7 @@ def test_a_trial_that_leaves_nothing_by_itself_is_a_conflict() -> None:
 
 def test_namespaces_that_the_registration_leaves_out_do_not_count() -> None:
     """Neither for a conflict, nor as an example, nor in the number of namespaces."""
-    outside = LabelExpression(key="kubernetes.io/metadata.name", operator="NotIn", values=("a-left-out",))
+    outside = Expression(key="kubernetes.io/metadata.name", operator="NotIn", values=("a-left-out",))
     spaces = namespace("a-left-out", team="x"), namespace("ml", team="x"), namespace("web", team="y")
     registered = LabelSelector(match_expressions=(outside,))
     chosen = {"namespaceSelector": {"matchLabels": {"team": "x"}}}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.conditions.reach import NamespaceIndex, may_meet
-from policies.label_selector import LabelExpression, LabelSelector
+from kube.labels import Expression, LabelSelector
 from policies.policy import Match
 from tests.analysis.conditions.found import key, namespace, new_updater
 from tests.support.counts import count
@@ -18,12 +18,12 @@ KEYS, VALUES = ("a", "b"), ("x", "y", "z")
 LABELS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
 EXPRESSIONS = st.one_of(
     st.builds(
-        LabelExpression,
+        Expression,
         key=st.sampled_from(KEYS),
         operator=st.sampled_from(["In", "NotIn"]),
         values=st.lists(st.sampled_from(VALUES), min_size=1, max_size=2).map(tuple),
     ),
-    st.builds(LabelExpression, key=st.sampled_from(KEYS), operator=st.sampled_from(["Exists", "DoesNotExist"])),
+    st.builds(Expression, key=st.sampled_from(KEYS), operator=st.sampled_from(["Exists", "DoesNotExist"])),
 )
 SELECTORS = st.builds(
     LabelSelector,

@@ -12,9 +12,10 @@ from hypothesis import given
 from analysis.effective.effective import Effective, Layer, effective
 from analysis.effective.effective_probe import PodKind
 from analysis.effective.effective_rows import EffectiveRow
+from kube.duration import format_duration
+from kube.taints import TolerationPattern, covers
 from policies.engine import evaluate
 from policies.messages import OF_EDITS
-from policies.pods.toleration_matching import covers
 from policies.policy import (
     Allow,
     Bounds,
@@ -29,12 +30,10 @@ from policies.policy import (
     Policy,
     PolicySet,
     Require,
-    TolerationPattern,
 )
 from policies.request import Request
 from policies.rules.tolerations import toleration_of
 from policies.state.snapshot import Facts
-from policies.values.duration import format_duration
 from policies.verdict import MODES, Edit, Verdict
 from tests.support.generators.random_cluster import CLUSTER, NAMESPACES
 from tests.support.generators.random_worlds import catalog, world

@@ -17,10 +17,10 @@ from analysis.fixes.edits import changed
 from analysis.fixes.smallest import SearchResult
 from analysis.fixes.steps import Step, edits_of
 from analysis.reviews.review import ReviewError
-from policies.patch.json_tree import apply_patch, value_at
-from policies.pods.view import PodError
+from kube.pod import PodError
+from kube.tree import apply_patch, value_at
+from policies.placement.fleet import Fleet, fleet_of
 from policies.request import Request
-from policies.scheduling.fleet import Fleet, fleet_of
 from policies.state.snapshot import Facts
 from policies.verdict import Violation
 from tests.support.cases import golden

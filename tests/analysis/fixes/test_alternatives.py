@@ -16,10 +16,10 @@ from analysis.fixes.edits import changed
 from analysis.fixes.placement import SOON
 from analysis.world.world import World
 from catalog.prices import prices
-from policies.patch.json_tree import apply_patch
+from kube.scheduling import wants
+from kube.tree import apply_patch
+from policies.placement.fleet import best, blockers
 from policies.request import Request
-from policies.scheduling.fleet import best, blockers
-from policies.scheduling.wants import wants
 from policies.verdict import Violation
 from tests.support.console.worlds import world
 from tests.support.counts import count

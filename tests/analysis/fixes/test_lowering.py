@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from analysis.fixes.edits import changed
 from analysis.fixes.lowering import lowered
-from policies.scheduling.amounts import requests
+from kube.requests import requests
 
 GPU = "nvidia.com/gpu"
 

@@ -10,9 +10,9 @@ import pytest
 
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import SearchResult, runs, smallest
+from kube.node import Occupant
 from policies.messages import phrase
-from policies.scheduling.fleet import Fleet, best, blockers, fleet_of
-from policies.scheduling.nodes import Occupant
+from policies.placement.fleet import Fleet, best, blockers, fleet_of
 from policies.verdict import Violation
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from analysis.fixes.edits import changed
 from analysis.fixes.steps import Offered, alternatives, edits_of
-from policies.scheduling.blockers import Blocker
-from policies.scheduling.wants import TERMS
+from kube.scheduling import TERMS, Blocker
 from tests.support.generators.random_worlds import catalog
 
 NOTHING = Offered(labels={}, amounts={})

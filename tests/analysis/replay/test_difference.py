@@ -9,7 +9,7 @@ from analysis.replay.creations import Creation, creation
 from analysis.replay.decision import AuditedChange, DenialReason, RecordedDecision, of_judgement
 from analysis.replay.difference import Side, difference
 from analysis.replay.effects import EditEffect
-from policies.pods.view import Pod
+from kube.pod import Pod
 from policies.rules.requests_match_limits import undecodable
 from tests.cli.replaying.events import decided, event
 from tests.support.counts import count

@@ -7,8 +7,8 @@ from random import Random
 
 from analysis.replay import effects
 from analysis.replay.effects import EditEffect
+from kube.tree import apply_patch
 from policies.engine import evaluate
-from policies.patch.json_tree import apply_patch
 from tests.support.counts import count
 from tests.support.generators.random_pods import request
 from tests.support.generators.random_worlds import world

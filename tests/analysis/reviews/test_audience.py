@@ -10,10 +10,10 @@ import pytest
 
 from analysis.reviews.audience import warned
 from analysis.reviews.review import answer_review, from_document
+from kube.tree import Path, apply_patch
 from policies.engine import evaluate
 from policies.messages import TABLE
-from policies.patch.json_tree import apply_patch
-from policies.verdict import Path, Remark, Violation
+from policies.verdict import Remark, Violation
 from tests.support import snapshots, worded
 from tests.support.cases import golden
 

@@ -12,9 +12,9 @@ import pytest
 from analysis.reviews import claim_review
 from analysis.reviews.decoding import MOST_READ
 from analysis.reviews.review import ReviewError
+from kube.tree import apply_patch
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass, RequestChoice
-from policies.patch.json_tree import apply_patch
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from telemetry import log

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from policies.patch.json_tree import apply_patch
+from kube.tree import apply_patch
 from policies.state.snapshot import Snapshot
 from telemetry import log
 from telemetry.metrics import Metrics

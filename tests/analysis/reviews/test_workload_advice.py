@@ -16,7 +16,7 @@ from analysis.reviews import workload_advice
 from analysis.reviews.review import WARNING_LENGTH, ReviewError
 from analysis.reviews.workload_advice import MOST_TEMPLATES, Advised, answer_advice, from_document, parse
 from catalog import Workload
-from policies.patch.json_tree import set_at
+from kube.tree import set_at
 from policies.state.snapshot import Snapshot
 from policies.workloads.templates import steps
 from tests.support import snapshots

@@ -13,7 +13,7 @@ from analysis.why.explanation import Explanation
 from catalog.prices import prices
 from cli.inspect import why_text as text
 from policies.document import Document
-from policies.scheduling.fleet import fleet_of
+from policies.placement.fleet import fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from tests.support.generators.random_worlds import catalog

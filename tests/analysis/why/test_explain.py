@@ -14,8 +14,8 @@ from analysis.why.explanation import Explanation
 from analysis.why.surroundings import Surroundings
 from catalog.prices import prices
 from cli.inspect import why_text as text
-from policies.scheduling.fleet import fleet_of
-from policies.scheduling.nodes import Occupant
+from kube.node import Occupant
+from policies.placement.fleet import fleet_of
 from policies.state.updater import Options, Updater
 from tests.support.generators.random_worlds import catalog
 from tests.support.generators.strategies import randoms

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from analysis import admission_preview
-from policies.patch.json_tree import apply_patch
+from kube.tree import apply_patch
 from policies.request import Request
 from policies.state.updater import Options as Chosen
 from policies.state.updater import Updater

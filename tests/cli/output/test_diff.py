@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cli.output.diff import coloured, marked_lines, unified
 from cli.terminal.screen import Terminal
 from documents import yaml_writer
-from policies.patch.json_tree import set_at
+from kube.tree import set_at
 
 VALUES = st.recursive(
     st.one_of(st.none(), st.integers(0, 3), st.sampled_from(["a", "b", "x\ny\n"]), st.booleans()),

@@ -13,9 +13,9 @@ from cluster.watch.decoder import event
 from cluster.watch.delta_queue import AT_ONCE, AT_ONCE_BYTES, DeltaQueue, digest_of
 from cluster.watch.kinds import KINDS as KINDS_FOLLOWED
 from cluster.watch.trims import Raw
+from policies.document import UNREAD
 from policies.policy import API_VERSION
 from policies.state.objects import Key
-from policies.values.untyped import UNREAD
 from tests.support.cluster.collecting_store import at_once
 from tests.support.counts import count
 

@@ -9,10 +9,9 @@ from analysis.admission_preview import preview_admission
 from analysis.world.world import World
 from console.berths.groups import groups
 from console.berths.landing import LandingResult, find_landing, of_group
-from policies.patch.json_tree import apply_patch
+from kube.scheduling import of_node, wants
+from kube.tree import apply_patch
 from policies.request import Request
-from policies.scheduling.blockers import of_node
-from policies.scheduling.wants import wants
 from tests.support.console.large import large_objects, large_policies, namespaces
 from tests.support.console.worlds import world
 from tests.support.recorded import eks, on_premises

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.values.untyped import map_at
+from kube.tree import map_at
 from tests.e2e.audit.audited import SPECS, Audited
 from tests.support.counts import PROVE
 from tests.support.generators.random_worlds import catalog

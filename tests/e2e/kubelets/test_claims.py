@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from kube.tree import apply_patch
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.facts.cluster_facts import ClusterFacts
-from policies.patch.json_tree import apply_patch
 from tests.support.cases import golden
 from tests.support.snapshots import build
 from tests.testcluster import thirdparty

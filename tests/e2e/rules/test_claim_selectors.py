@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+from kube.tree import apply_patch
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
-from policies.patch.json_tree import apply_patch
 from policies.state.snapshot import Facts
 from registration.configurations import NAME
 from tests.reference import claims as reference

@@ -20,11 +20,11 @@ import pytest
 
 from catalog import Gpu
 from catalog.resources import OF_A_CLASS
+from kube.tree import apply_patch
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
-from policies.patch.json_tree import apply_patch
 from policies.request import Phase, Request
 from policies.state.snapshot import Facts
 from tests.e2e.workloads import NVIDIA, pod

@@ -6,8 +6,8 @@ from __future__ import annotations
 from functools import partial
 from random import Random
 
-from policies.scheduling.fleet import best, blockers, fleet_of
-from policies.scheduling.nodes import occupant
+from kube.node import occupant
+from policies.placement.fleet import best, blockers, fleet_of
 from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, cleared, cordoned, decided, made, sentinel
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog

@@ -10,10 +10,10 @@ from typing import Any
 from analysis import admission_preview
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
+from kube.node import occupant
+from kube.tree import apply_patch
 from policies.engine import Request
-from policies.patch.json_tree import apply_patch
-from policies.scheduling.fleet import Fleet, best, fleet_of
-from policies.scheduling.nodes import occupant
+from policies.placement.fleet import Fleet, best, fleet_of
 from policies.state.snapshot import Facts
 from policies.state.updater import Options, Updater
 from policies.verdict import Violation

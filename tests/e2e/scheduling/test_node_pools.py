@@ -10,7 +10,7 @@ import pytest
 
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
-from policies.scheduling.fleet import Fleet, best, fleet_of
+from policies.placement.fleet import Fleet, best, fleet_of
 from policies.verdict import Violation
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from kube.tree import apply_patch
 from policies.claims import judging
 from policies.claims.claim_request import EXTENDED, ClaimRequest
 from policies.engine import evaluate
 from policies.facts import device_requests
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass, RequestChoice
-from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.verdict import Verdict

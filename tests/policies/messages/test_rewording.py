@@ -15,9 +15,9 @@ from analysis.reviews import audience as warnings
 from analysis.reviews import workload_advice
 from analysis.reviews.review import Review, ReviewError, answer_review
 from analysis.reviews.workload_advice import Advised
+from kube.pod import PodError
 from policies.engine import evaluate
 from policies.messages import SHARED, TABLE
-from policies.pods.view import PodError
 from policies.request import Phase, Request
 from policies.verdict import MODES, Remark, Verdict, Violation
 from telemetry.policy_metrics import tally

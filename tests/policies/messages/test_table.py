@@ -7,9 +7,10 @@ import string
 from functools import cache
 from pathlib import Path
 
+from kube.tree import dotted
 from policies.messages import SHARED, TABLE, At, phrase, shorter, spared
 from policies.messages.row import rendered
-from policies.verdict import Violation, dotted
+from policies.verdict import Violation
 
 ROOT = Path(__file__).parents[3]
 CODES = (ROOT / "docs" / "codes.md").read_text()

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from documents.files import read_documents
-from policies.label_selector import LabelSelector
+from kube.labels import LabelSelector
 from policies.objects import definition, validation
 from policies.objects.crd import NAMES, crd
 from policies.objects.crd_schema import described, rules, spec_schema, strip_backticks

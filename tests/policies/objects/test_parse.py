@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from catalog import Catalog
 from documents.files import read_catalog
 from documents.yaml_reader import documents
-from kube.taints import Taint
+from kube.taints import Taint, TolerationPattern
 from policies.document import Document
 from policies.objects import parse as policy_parse
-from policies.policy import Bounds, InNotIn, LongRuns, MachineFields, MigDefault, Policy, PolicySet, TolerationPattern
+from policies.policy import Bounds, InNotIn, LongRuns, MachineFields, MigDefault, Policy, PolicySet
 
 MODELS = ("T4", "L4", "A100-40GB", "A100-80GB", "H100-80GB")
 

@@ -17,9 +17,10 @@ from analysis.effective.effective_probe import PodKind, request_for
 from analysis.effective.effective_rows import rows
 from cli.output import effective_output
 from cli.terminal.screen import Terminal
-from kube.taints import Taint
+from kube.labels import Expression, LabelSelector
+from kube.pod import Pod
+from kube.taints import Taint, TolerationPattern
 from policies import policy
-from policies.label_selector import LabelExpression, LabelSelector
 from policies.objects import definition, wording
 from policies.objects import parts as part
 from policies.objects.crd import crd
@@ -28,8 +29,7 @@ from policies.objects.field_types import Field, Items, PatternText, Span, Struct
 from policies.objects.json_schema import json_schema
 from policies.objects.reference import reference_markdown
 from policies.planning.plan import make_plan, review_pod
-from policies.pods.view import Pod
-from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy, TolerationPattern
+from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy
 from tests.analysis.conditions import found as objects
 from tests.analysis.conditions.found import found
 from tests.support.generators.random_cluster import NAMESPACES
@@ -201,10 +201,10 @@ def test_a_long_list_is_cut_where_a_line_is_short() -> None:
 def test_a_selector_is_written_as_kubectl_takes_it() -> None:
     """All four operators."""
     expressions = (
-        LabelExpression(key="env", operator="NotIn", values=("dev", "test")),
-        LabelExpression(key="env", operator="In", values=("prod",)),
-        LabelExpression(key="gpu", operator="Exists"),
-        LabelExpression(key="old", operator="DoesNotExist"),
+        Expression(key="env", operator="NotIn", values=("dev", "test")),
+        Expression(key="env", operator="In", values=("prod",)),
+        Expression(key="gpu", operator="Exists"),
+        Expression(key="old", operator="DoesNotExist"),
     )
     selector = LabelSelector(match_labels=(("team", "a"),), match_expressions=expressions)
     assert str(selector) == "team=a,env notin (dev, test),env in (prod),gpu,!old"

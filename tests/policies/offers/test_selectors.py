@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from catalog import NodeRequirement
+from kube.labels import Expression
 from policies.engine import evaluate
 from policies.offers.selectors import natural, render, slice_by_label
 from policies.offers.table import Axis, Table
@@ -23,7 +23,7 @@ MOST_BYTES, MOST_CUT = 300, 3400
 """of what ``models: {notIn: [...]}`` may add to a pod on gfd"""
 
 
-def selected(table: Table, expressions: tuple[NodeRequirement, ...]) -> int:
+def selected(table: Table, expressions: tuple[Expression, ...]) -> int:
     rows = table.all
     for e in expressions:
         rows &= table.select(e.key, e.operator, e.values)[0]

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kube.tree import Path
 from policies.patch.applied import digest, digest_at
 from policies.patch.json_patch import PodPatch, pointer, value_at
-from policies.verdict import Edit, Path
+from policies.verdict import Edit
 
 
 def edit(op: Any, path: Path, value: Any = None) -> Edit:

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from catalog import Resource
+from kube.pod import ANY_NUMBER, NONE, ONE, CountInterval, Pod
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import Claim, DeviceClass, RequestChoice
 from policies.planning import devices
 from policies.planning.devices import RequestedDevices
-from policies.pods.interval import ANY_NUMBER, NONE, ONE, CountInterval
-from policies.pods.view import Pod
 from tests.support.cases import golden
 from tests.support.snapshots import build
 

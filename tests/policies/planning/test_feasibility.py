@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from catalog import NodeRequirement
-from policies.offers.label_matching import ABSENT, may_match
+from kube.labels import ABSENT, Expression
+from kube.pod import Pod
 from policies.planning.feasibility import AuthorExpression, RequiredTerm, axes_of, list_bracketed, names_other_platform, terms_of
-from policies.pods.view import Pod
 from tests.support.cases import golden
 from tests.support.snapshots import build
 
@@ -18,10 +17,10 @@ SNAPSHOT = build(golden.policies_of([], CATALOG), CATALOG, platforms=("karpenter
 
 
 WANTED = [
-    *(NodeRequirement(key="k", operator="In", values=values) for values in (("a",), ("a", "b"), ("c",))),
-    *(NodeRequirement(key="k", operator="NotIn", values=values) for values in (("a",), ("a", "b"), ("c",))),
-    NodeRequirement(key="k", operator="Exists"),
-    NodeRequirement(key="k", operator="DoesNotExist"),
+    *(Expression(key="k", operator="In", values=values) for values in (("a",), ("a", "b"), ("c",))),
+    *(Expression(key="k", operator="NotIn", values=values) for values in (("a",), ("a", "b"), ("c",))),
+    Expression(key="k", operator="Exists"),
+    Expression(key="k", operator="DoesNotExist"),
 ]
 AUTHORED = [AuthorExpression(e.key, e.operator, e.values, "") for e in WANTED]
 
@@ -57,7 +56,7 @@ def test_an_older_key_is_read_as_the_newer_one_and_shown_as_it_was_written() -> 
     old, new = "beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"
     (term,) = terms_of(Pod({"spec": {"nodeSelector": {old: "p5.48xlarge"}}}), aliases)
     assert [(s.key, str(s)) for s in term.expressions] == [(new, f"spec.nodeSelector {old}=p5.48xlarge")]
-    assert all(term.has(NodeRequirement(key=key, operator="In", values=("p5.48xlarge",))) for key in (old, new))
+    assert all(term.has(Expression(key=key, operator="In", values=("p5.48xlarge",))) for key in (old, new))
     (term,) = terms_of(pod([{"matchExpressions": [expression("failure-domain.beta.kubernetes.io/zone", "In", "a")]}]), aliases)
     assert [s.key for s in term.expressions] == ["topology.kubernetes.io/zone"]
 
@@ -86,28 +85,28 @@ def test_a_term_has_a_label_only_where_nothing_else_can_match() -> None:
             AuthorExpression("y", "NotIn", ("a",), ""),
         ),
     )
-    assert term.has(NodeRequirement(key="pool", operator="In", values=("a",)))
-    assert not any(term.has(NodeRequirement(key=key, operator="In", values=("a",))) for key in ("x", "y", "z"))
-    assert not term.has(NodeRequirement(key="pool", operator="In", values=("b",)))
+    assert term.has(Expression(key="pool", operator="In", values=("a",)))
+    assert not any(term.has(Expression(key=key, operator="In", values=("a",))) for key in ("x", "y", "z"))
+    assert not term.has(Expression(key="pool", operator="In", values=("b",)))
 
 
 def test_a_term_has_an_expression_whatever_the_order_of_its_values() -> None:
     """Key, operator and the set of values."""
     term = RequiredTerm(0, {}, (AuthorExpression("k", "In", ("b", "a"), ""),))
-    assert term.has(NodeRequirement(key="k", operator="In", values=("a", "b")))
-    assert not term.has(NodeRequirement(key="k", operator="NotIn", values=("a", "b")))
+    assert term.has(Expression(key="k", operator="In", values=("a", "b")))
+    assert not term.has(Expression(key="k", operator="NotIn", values=("a", "b")))
 
 
 @pytest.mark.parametrize("authored", AUTHORED, ids=str)
 @pytest.mark.parametrize("wanted", WANTED, ids=lambda e: f"{e.operator} {e.values}")
-def test_what_a_term_has_or_implies_holds_on_every_node_it_selects(authored: AuthorExpression, wanted: NodeRequirement) -> None:
+def test_what_a_term_has_or_implies_holds_on_every_node_it_selects(authored: AuthorExpression, wanted: Expression) -> None:
     """By every value that a node may have for the label, and on a node without it; what a term has it implies."""
     term = RequiredTerm(0, {}, (authored,))
     nodes = [ABSENT, *((value,) for value in "abc")]
     known = frozenset("abc")
-    selected = [node for node in nodes if may_match(node, authored.operator, authored.values, known)]
+    selected = [node for node in nodes if Expression(*authored[:3]).may_hold(node, known)]
     if term.implies(wanted):
-        assert all(may_match(node, wanted.operator, wanted.values, known) for node in selected)
+        assert all(wanted.may_hold(node, known) for node in selected)
     assert term.implies(wanted) or not term.has(wanted)
 
 

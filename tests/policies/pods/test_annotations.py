@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from kube.pod import Pod
 from policies.pods import annotations as author
 from policies.pods.annotations import Author, is_long
-from policies.pods.view import Pod
 from policies.policy import LongRuns
 from tests.support.cases import golden
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kube.pod import MIRROR, Pod
 from policies.pods.permissions import (
     CLAIMED,
     DAEMON,
@@ -27,7 +28,6 @@ from policies.pods.permissions import (
     meet,
     workloads_of,
 )
-from policies.pods.view import MIRROR, Pod
 from policies.request import Request
 from tests.support.cases import golden
 

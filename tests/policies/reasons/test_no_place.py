@@ -11,8 +11,8 @@ from hypothesis import given
 
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
+from policies.placement.fleet import best, fleet_of
 from policies.request import Request
-from policies.scheduling.fleet import best, fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from policies.verdict import Verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.pods.interval import CountInterval
+from kube.pod import CountInterval
 from policies.rules.device_counts import _all_allowed
 
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 import pytest
 
+from kube import duration
 from policies.planning.merged_settings import FOREVER
 from policies.rules.disruption import lasts
-from policies.values import duration
 from tests.support.cases import golden
 
 PROTECTIONS = {(p.where, p.key): p for p in golden.catalog_with().protections}

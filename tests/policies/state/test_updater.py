@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given
 
 from analysis.conditions import compute_conditions
+from kube.pod import PodError
+from policies.document import UNREAD
 from policies.engine import evaluate
-from policies.pods.view import PodError
 from policies.policy import NodeTemplate, Policy
 from policies.request import Request
 from policies.state.objects import Change, Key, ObjectEntry
 from policies.state.own_policies import MOST_OWN, MOST_OWN_TOLERATIONS
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Update, Updater
-from policies.values.untyped import UNREAD
 from policies.verdict import Verdict
 from tests.support.counts import count
 from tests.support.generators import random_changes, random_worlds

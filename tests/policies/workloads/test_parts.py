@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.verdict import Edit, Path
+from kube.tree import Path
+from policies.verdict import Edit
 from policies.workloads.parts import PodPart, at, in_pod, moved, own, placed, template, unshown, write_parts
 
 PARTS = (

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from analysis.admission_preview import preview_admission
+from kube.tree import set_at
 from policies.document import Document, InputError
-from policies.patch.json_tree import set_at
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.workloads import pod_schema

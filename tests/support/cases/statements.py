@@ -11,9 +11,9 @@ from analysis.reviews import workload_advice
 from analysis.reviews.audience import warned
 from analysis.reviews.review import WARNING_LENGTH
 from cli.policy_cases.outcome import PARTS
+from kube.tree import apply_patch
 from policies.engine import evaluate
 from policies.messages import OF_EDITS, TABLE
-from policies.patch.json_tree import apply_patch
 from policies.request import Request
 from policies.rules import RULES
 from policies.verdict import Remark, Verdict, Violation

@@ -8,19 +8,8 @@ from random import Random
 from typing import Literal, TypeVar
 
 from catalog.platforms import Capacity, Sharing
-from policies.policy import (
-    Bounds,
-    Default,
-    DeviceLimit,
-    InNotIn,
-    LongRuns,
-    MachineFields,
-    MigDefault,
-    QueueName,
-    Queues,
-    Require,
-    TolerationPattern,
-)
+from kube.taints import TolerationPattern
+from policies.policy import Bounds, Default, DeviceLimit, InNotIn, LongRuns, MachineFields, MigDefault, QueueName, Queues, Require
 
 T = TypeVar("T")
 CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")

@@ -10,9 +10,9 @@ from random import Random
 from catalog import Catalog
 from catalog.platforms import Sharing
 from documents.files import read_catalog
+from kube.labels import Expression, LabelSelector
 from kube.taints import Taint
 from policies.facts.cluster_facts import ClusterFacts
-from policies.label_selector import LabelExpression, LabelSelector
 from policies.policy import Allow, Bounds, Default, Match, NodeTemplate, Policy, PolicySet, Require
 from policies.state.snapshot import Snapshot
 from policies.verdict import MODES, Mode
@@ -58,14 +58,14 @@ class World:
 
 SELECTORS = (
     LabelSelector(match_labels=(("team", "research"),)),
-    LabelSelector(match_expressions=(LabelExpression(key="environment", operator="NotIn", values=("dev",)),)),
-    LabelSelector(match_expressions=(LabelExpression(key="tier", operator="Exists"),)),
-    LabelSelector(match_expressions=(LabelExpression(key="kubernetes.io/metadata.name", operator="In", values=("team-a", "dev")),)),
+    LabelSelector(match_expressions=(Expression(key="environment", operator="NotIn", values=("dev",)),)),
+    LabelSelector(match_expressions=(Expression(key="tier", operator="Exists"),)),
+    LabelSelector(match_expressions=(Expression(key="kubernetes.io/metadata.name", operator="In", values=("team-a", "dev")),)),
     LabelSelector(),
 )
 POD_SELECTORS = (
     LabelSelector(match_labels=(("tier", "batch"),)),
-    LabelSelector(match_expressions=(LabelExpression(key="tier", operator="DoesNotExist"),)),
+    LabelSelector(match_expressions=(Expression(key="tier", operator="DoesNotExist"),)),
 )
 WORKLOADS = ("Job", "Deployment", "StatefulSet", "DaemonSet", "Notebook", "PyTorchJob", "RayCluster", "InferenceService")
 

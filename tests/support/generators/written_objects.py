@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from policies.label_selector import LabelSelector
+from kube.duration import format_duration as span
+from kube.labels import LabelSelector
+from kube.taints import TolerationPattern
 from policies.objects.parse import Understood
 from policies.policy import (
     API_VERSION,
@@ -24,9 +26,7 @@ from policies.policy import (
     NodeTemplate,
     Policy,
     Require,
-    TolerationPattern,
 )
-from policies.values.duration import format_duration as span
 
 Raw = dict[str, Any]
 

@@ -8,8 +8,8 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
-from policies.scheduling.amounts import to_units
-from policies.scheduling.fleet import Fleet, best
+from kube.requests import to_units
+from policies.placement.fleet import Fleet, best
 
 Raw = dict[str, Any]
 Change = Callable[[Raw], None]

@@ -8,7 +8,7 @@ from typing import Any
 
 from policies.offers.build import build_all
 from policies.offers.table import Table
-from policies.scheduling.pools import Pool, PoolReader
+from policies.placement.pools import Pool, PoolReader
 from tests.support.generators.random_worlds import catalog
 
 Raw = dict[str, Any]

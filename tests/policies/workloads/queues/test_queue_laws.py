@@ -7,7 +7,7 @@ import json
 from random import Random
 from typing import Any
 
-from policies.patch.json_tree import apply_patch, value_at
+from kube.tree import apply_patch, value_at
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict

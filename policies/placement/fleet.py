@@ -1,0 +1,143 @@
+"""All places of a cluster: its nodes in groups, and its NodePools; and whether a pod can ever run on any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from catalog import Catalog
+from catalog.resources import OF_A_CLASS
+from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
+from kube.pod import DEFAULT_SCHEDULER
+from kube.scheduling import Blocker, Wants, of_node, read_wants
+from policies.facts import cluster_facts
+from policies.offers.table import Table
+from policies.placement import pool_blockers
+from policies.placement.pools import Pool, PoolReader
+
+Place = Node | Pool
+Outlook = Literal["now", "later", "unknown", "never"]
+"""Of a pod on a place. ``now``: nothing that is judged is in its way. ``later``: all that is in its way may end by itself.
+``unknown``: what is in its way is not certain. ``never``: something is in its way until the pod or the cluster is changed.
+What is not judged (``Wants.unjudged``) may still keep the pod off: it makes nothing possible that is not."""
+OUTLOOKS: tuple[Outlook, ...] = ("now", "later", "unknown", "never")
+"""The best first."""
+_AUTOSCALED = ("cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool")
+"""Labels of nodes whose groups the cloud's own autoscaler may scale up from nothing."""
+_AUTOSCALED_WITHOUT_KARPENTER = (
+    "eks.amazonaws.com/nodegroup",
+    "alpha.eksctl.io/nodegroup-name",
+    "kops.k8s.io/instancegroup",
+    "node.cluster.x-k8s.io/esxi-host",
+    "cloud.ibm.com/worker-pool-name",
+    "doks.digitalocean.com/node-pool",
+    "oke.oraclecloud.com/pool.name",
+    "k8s.scaleway.com/pool-name",
+    "provisioner.cast.ai/managed-by",
+)
+"""Labels of groups that Cluster Autoscaler may scale; where there are NodePools, these nodes are those on which Karpenter itself
+runs, as its documentation sets it up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """Made by ``fleet_of``."""
+
+    groups: tuple[NodeGroup, ...] = ()
+    pools: tuple[Pool, ...] = ()
+    startup: frozenset[str] = frozenset()
+    """Keys of taints that nodes of the NodePools have only while they start."""
+    delegated: frozenset[str] = frozenset()
+    """Resources that a DeviceClass offers: a node need not list them."""
+    open_ended: bool = False
+    """True if there may be places that are not known here: nodes could not be read, or another autoscaler makes some."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(node for group in self.groups for node in group.nodes)
+
+
+def fleet_of(
+    objects: Iterable[Mapping[str, Any]],
+    *,
+    catalog: Catalog,
+    tables: Mapping[str, Table],
+    occupants: Iterable[Occupant] | None = None,
+    open_ended: bool | None = None,
+) -> Fleet:
+    """Return the places in these objects: Nodes, NodePools and DeviceClasses; other kinds are passed over.
+
+    ``occupants``: what is bound to the nodes (``occupant`` of every pod); None if that is not known, and then nothing is
+    ever short of ``capacity``. ``open_ended``: None to find it by the labels of nodes.
+    """
+    by_kind: dict[str, list[Mapping[str, Any]]] = {"Node": [], "NodePool": [], "DeviceClass": []}
+    for value in objects:
+        by_kind.get(str(value.get("kind")), []).append(value)
+    reader = PoolReader(catalog, tables)
+    pools = tuple(sorted((pool for one in by_kind["NodePool"] if (pool := reader.read(one))), key=lambda pool: (-pool.weight, pool.name)))
+    startup = frozenset(taint.key for pool in pools for taint in pool.startup_taints)
+    found = tuple(nodes(by_kind["Node"], occupants, startup))
+    if open_ended is None:
+        managed = _AUTOSCALED if pools else _AUTOSCALED + _AUTOSCALED_WITHOUT_KARPENTER
+        open_ended = any(key in node.labels for node in found for key in managed)
+    classes = [entry.value for one in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", one)]
+    names = [
+        cluster_facts.read_facts("DeviceClass", one)[0].key
+        for one in by_kind["DeviceClass"]
+        if cluster_facts.read_facts("DeviceClass", one)
+    ]
+    delegated = {one.extended for one in classes if one.extended} | {f"{OF_A_CLASS}{name}" for name in names}
+    return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
+
+
+def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tuple[Blocker, ...]:
+    """Return what keeps a pod off a node, or a NodePool from making one for it; () if nothing that is judged does."""
+    wanted = read_wants(pod)
+    return pool_blockers.of_pool(wanted, place) if isinstance(place, Pool) else of_node(wanted, place, fleet.startup, fleet.delegated)
+
+
+def outlook(found: Iterable[Blocker]) -> Outlook:
+    """Return what these blockers of one place come to."""
+    worst: Outlook = "now"
+    for blocker in found:
+        one: Outlook = "later" if blocker.passing else "never" if blocker.certain else "unknown"
+        worst = max(worst, one, key=OUTLOOKS.index)
+    return worst
+
+
+def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
+    """Return the best outlook of a pod on any place of the cluster.
+
+    Never ``never`` if there may be places that are not known, nor for a pod of another scheduler, whose rules are not
+    known. A NodePool of an unknown cloud that has nothing against the pod is ``unknown``.
+    """
+    wanted = read_wants(pod)
+    result: Outlook = "unknown" if fleet.open_ended or wanted.scheduler != DEFAULT_SCHEDULER else "never"
+    for one in _outlooks(wanted, fleet):
+        result = min(result, one, key=OUTLOOKS.index)
+        if result == "now":
+            break
+    return result
+
+
+def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:
+    for group in fleet.groups:
+        for node in group.nodes:
+            found = blockers(wanted, node, fleet)
+            yield outlook(found)
+            if any(not blocker.passing and _of_all(blocker, group) for blocker in found):
+                break
+    for pool in fleet.pools:
+        one = outlook(blockers(wanted, pool, fleet))
+        yield "unknown" if one == "now" and pool.table is None else one
+
+
+def _of_all(blocker: Blocker, group: NodeGroup) -> bool:
+    """Return whether every node of the group has the same reason."""
+    return blocker.kind in ("taint", "resource") or (blocker.kind == "label" and blocker.key not in group.own)
+
+
+def can_ever(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> bool:
+    """Return False only if it is certain that nothing in the cluster, as it is made, can run the pod."""
+    return best(pod, fleet) != "never"

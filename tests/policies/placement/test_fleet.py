@@ -1,0 +1,95 @@
+"""All places of a cluster, and what becomes of a pod there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from kube.node import Occupant
+from kube.scheduling import Blocker
+from policies.placement.fleet import OUTLOOKS, best, blockers, can_ever, fleet_of, outlook
+from tests.support.generators.random_worlds import catalog
+from tests.support.generators.strategies import randoms
+from tests.support.scheduling import random_places
+from tests.support.scheduling.node_pools import node_pool, of_families, tables
+
+GPU = "nvidia.com/gpu"
+
+
+def _node(name: str, count: int = 8, labels: dict[str, str] | None = None) -> dict[str, Any]:
+    return {"kind": "Node", "metadata": {"name": name, "labels": labels or {}}, "status": {"allocatable": {GPU: count, "pods": 10}}}
+
+
+def _pod(count: int, **spec: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [{"resources": {"limits": {GPU: count}}}], **spec}}
+
+
+def _best(pod: dict[str, Any], *objects: dict[str, Any], **more: Any) -> str:
+    return best(pod, fleet_of(objects, catalog=catalog(), tables=tables(), **more))
+
+
+def test_the_best_place_decides() -> None:
+    """Free, full, too small."""
+    full = [Occupant("a", {GPU: 8})]
+    assert _best(_pod(8), _node("a"), occupants=()) == "now"
+    assert _best(_pod(8), _node("a"), occupants=full) == "later"
+    assert _best(_pod(9), _node("a"), occupants=full) == "never"
+    assert _best(_pod(8), _node("a"), _node("b"), occupants=full) == "now"
+    assert _best(_pod(16), _node("a"), node_pool("p", requirements=[of_families("p4d")])) == "never"
+    assert _best(_pod(8), _node("a", 4), node_pool("p", requirements=[of_families("p4d")])) == "now"
+
+
+def test_unknown_is_never_impossible() -> None:
+    """A cloud's own autoscaler, machines that the catalog lacks, another scheduler, nodes that could not be read."""
+    assert _best(_pod(16), _node("a", labels={"cloud.google.com/gke-nodepool": "p"})) == "unknown"
+    assert _best(_pod(32), _node("a"), node_pool("p")) == "unknown"
+    assert _best(_pod(1), node_pool("p", group="example.com")) == "unknown"
+    assert _best(_pod(16, schedulerName="volcano"), _node("a")) == "unknown"
+    assert _best(_pod(16), open_ended=True) == "unknown"
+    group = {"eks.amazonaws.com/nodegroup": "g"}
+    assert _best(_pod(16), _node("a", labels=group)) == "unknown"
+    assert _best(_pod(16), _node("a", labels=group), node_pool("p", requirements=[of_families("p4d")])) == "never"
+    assert can_ever(_pod(1), fleet_of([], catalog=catalog(), tables={}, open_ended=True))
+    assert not can_ever(_pod(1), fleet_of([], catalog=catalog(), tables={}))
+
+
+def test_startup_taints_and_device_classes_are_the_clusters() -> None:
+    """A taint that a NodePool has at the start alone passes on every node; a class may offer a resource by name."""
+    taint = {"key": "example.com/agent", "effect": "NoSchedule"}
+    node = {**_node("a"), "spec": {"taints": [taint]}}
+    assert _best(_pod(1), node, node_pool("p", startup=[taint], replicas=1)) == "later"
+    device_class = {"kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+    asks = {"spec": {"containers": [{"resources": {"limits": {"example.com/gpu": 1}}}]}}
+    assert _best(asks, _node("a")) == "never"
+    assert _best(asks, _node("a"), device_class) == "now"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ([], "now"),
+        ([Blocker("capacity", passing=True)], "later"),
+        ([Blocker("machines", certain=False), Blocker("limits", passing=True)], "unknown"),
+        ([Blocker("taint"), Blocker("machines", certain=False)], "never"),
+    ],
+)
+def test_the_worst_reason_decides_of_one_place(found: list[Blocker], expected: str) -> None:
+    """All of them must end."""
+    assert outlook(found) == expected
+
+
+@given(randoms())
+def test_groups_hide_nothing(random: Any) -> None:
+    """The best outlook is that of all nodes one by one."""
+    names = [f"n{i}" for i in range(12)]
+    kinds = [random_places.node(random, "x") for _ in range(3)]
+    objects = []
+    for name in names:
+        like = random.choice(kinds)
+        metadata = {"name": name, "labels": {**like["metadata"]["labels"], "kubernetes.io/hostname": name}}
+        objects.append({**like, "metadata": metadata})
+    places = fleet_of(objects, catalog=catalog(), tables={}, occupants=[Occupant(random.choice(names), {GPU: 4}) for _ in range(4)])
+    pod = random_places.pod(random, "p", names)
+    assert best(pod, places) == min((outlook(blockers(pod, node, places)) for node in places.nodes), key=OUTLOOKS.index)
