@@ -155,7 +155,7 @@ class Blocker(NamedTuple):
     """Of an expression; of a taint its effect."""
     values: tuple[str, ...] = ()
     """What the pod asks of the label."""
-    actual: str | None = None
+    found: str | None = None
     """The value of the taint, or of the label on the node; None if the node has no such label."""
     need: int = 0
     have: int = 0
@@ -192,7 +192,7 @@ def untolerated(pod: Wants, taints: Iterable[Taint], startup: frozenset[str] = f
     """Yield each taint that keeps the pod off and is not tolerated (tainttoleration/taint_toleration.go)."""
     for taint in taints:
         if taint.effect in HARD and not is_tolerated(taint, pod.tolerations):
-            yield Blocker("taint", taint.key, taint.effect, actual=taint.value, path=TOLERATIONS, passing=passes(taint.key, startup))
+            yield Blocker("taint", taint.key, taint.effect, found=taint.value, path=TOLERATIONS, passing=passes(taint.key, startup))
 
 
 def _schedulable(pod: Wants, node: Node, startup: frozenset[str]) -> Iterator[Blocker]:
@@ -200,7 +200,7 @@ def _schedulable(pod: Wants, node: Node, startup: frozenset[str]) -> Iterator[Bl
     if node.cordoned and not is_tolerated(UNSCHEDULABLE, pod.tolerations):
         yield Blocker("unschedulable", passing=True)
     if pod.node and pod.node != node.name:
-        yield Blocker("name", "metadata.name", "In", (pod.node,), actual=node.name, path=_NODE_NAME)
+        yield Blocker("name", "metadata.name", "In", (pod.node,), found=node.name, path=_NODE_NAME)
     for blocker in untolerated(pod, node.taints, startup):
         if not (node.cordoned and blocker.key == UNSCHEDULABLE.key):
             yield blocker
@@ -224,11 +224,11 @@ def _unmet(term: AffinityTerm, node: Node) -> Iterator[Blocker]:
             yield _label(expression, node.labels.get(expression.key), passing=not node.settled)
     for expression in term.names:
         if not expression.holds_name(node.name):
-            yield Blocker("name", expression.key, expression.operator, expression.values, actual=node.name, path=expression.path)
+            yield Blocker("name", expression.key, expression.operator, expression.values, found=node.name, path=expression.path)
 
 
-def _label(expression: Expression, actual: str | None, *, passing: bool) -> Blocker:
-    return Blocker("label", expression.key, expression.operator, expression.values, actual, path=expression.path, passing=passing)
+def _label(expression: Expression, found: str | None, *, passing: bool) -> Blocker:
+    return Blocker("label", expression.key, expression.operator, expression.values, found, path=expression.path, passing=passing)
 
 
 def _ports(pod: Wants, node: Node) -> Iterator[Blocker]:

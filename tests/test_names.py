@@ -20,7 +20,7 @@ MOST = {
     "cluster": (74, 23, 6, 2),
     "console": (127, 66, 8, 8),
     "documents": (12, 17, 0, 0),
-    "kube": (0, 0, 0, 0),
+    "kube": (0, 2, 0, 0),
     "policies": (183, 216, 43, 40),
     "registration": (2, 3, 2, 2),
     "server": (0, 0, 0, 0),

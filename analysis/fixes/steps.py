@@ -85,7 +85,7 @@ def alternatives(found: Sequence[Blocker], pod: Raw, offered: Offered, catalog: 
 
 def _toleration(same: Sequence[Blocker]) -> Step:
     """Return the narrowest toleration of these taints with one key."""
-    values = {blocker.actual or "" for blocker in same}
+    values = {blocker.found or "" for blocker in same}
     effects = {blocker.operator for blocker in same}
     value: dict[str, str] = {"key": same[0].key, "operator": "Exists"}
     if len(values) == 1 and (one := values.pop()):

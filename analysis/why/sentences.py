@@ -35,13 +35,13 @@ def blocker(one: Blocker) -> str:
     """Return why a place does not take the pod."""
     match one.kind:
         case "taint":
-            value = f"={one.actual}" if one.actual else ""
+            value = f"={one.found}" if one.found else ""
             ends = ", which may be removed automatically" if one.passing else ""
             return f"taint {one.key}{value}:{one.operator} is not tolerated{ends}"
         case "label" if not one.key:
             return "none of its required node affinity terms can match"
         case "label":
-            has = "has no such label" if one.actual is None else f"has {one.actual}"
+            has = "has no such label" if one.found is None else f"has {one.found}"
             return f"label {condition(one)} is required; it {has}"
         case "name":
             return "the pod names another node"

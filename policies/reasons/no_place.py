@@ -185,10 +185,10 @@ def _apart(pod: Wants, found: Iterable[Blocker], where: Phrase, made: Phrase) ->
     if values:
         named = first.path[-1:] == (first.key,)
         asked = phrase("value", values=values) if named else phrase("compared", key=first.key, operator=first.operator, values=values)
-    shown = phrase("has", value=first.actual) if first.actual else phrase("has not")
+    shown = phrase("has", value=first.found) if first.found else phrase("has not")
     return phrase("labelled", where=where, asked=asked, found=shown, pools=made, path=At(first.path))
 
 
 def _taint(blocker: Blocker) -> str:
     """Return a taint as kubectl writes it."""
-    return f"{blocker.key}{f'={blocker.actual}' if blocker.actual else ''}:{blocker.operator}"
+    return f"{blocker.key}{f'={blocker.found}' if blocker.found else ''}:{blocker.operator}"

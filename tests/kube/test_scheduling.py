@@ -106,7 +106,7 @@ def test_each_reason_is_named_once() -> None:
     assert _of(pod, PLACE) == [("name", "metadata.name", False), ("taint", GPU, False), ("label", "zone", False), ("resource", GPU, False)]
     taint, label, resource = _found(_asks(9, nodeSelector={"zone": "b"}), PLACE)
     assert (taint.operator, taint.path) == ("NoSchedule", ("spec", "tolerations"))
-    assert (label.values, label.actual, label.path) == (("b",), "a", ("spec", "nodeSelector", "zone"))
+    assert (label.values, label.found, label.path) == (("b",), "a", ("spec", "nodeSelector", "zone"))
     assert (resource.need, resource.have, resource.path[-1]) == (9, 2, GPU)
 
 

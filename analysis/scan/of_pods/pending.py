@@ -174,4 +174,4 @@ def _device(one: Blocker) -> bool:
 
 
 def _obstacle(one: Blocker) -> Obstacle:
-    return Obstacle(one.kind, one.key, one.operator, one.values, one.actual, one.need, one.have)
+    return Obstacle(one.kind, one.key, one.operator, one.values, one.found, one.need, one.have)

@@ -24,14 +24,14 @@ def test_each_kind_has_a_sentence(kind: Kind) -> None:
     [
         (Blocker("label", "zone", "In", ("a", "b")), "label zone in (a, b) is required; it has no such label"),
         (Blocker("label", "zone", "NotIn", ("a",), "a"), "label zone notin (a) is required; it has a"),
-        (Blocker("label", "zone", "DoesNotExist", actual="a"), "label !zone is required; it has a"),
+        (Blocker("label", "zone", "DoesNotExist", found="a"), "label !zone is required; it has a"),
         (Blocker("label", "tier", "Gt", ("4",), "3"), "label tier > 4 is required; it has 3"),
         (
             Blocker("machines", "nvidia.com/gpu", need=16, have=8, certain=False),
             "creates no machine with 16 nvidia.com/gpu that Berth knows; its largest has 8",
         ),
         (
-            Blocker("taint", "a", "NoExecute", actual="", passing=True),
+            Blocker("taint", "a", "NoExecute", found="", passing=True),
             "taint a:NoExecute is not tolerated, which may be removed automatically",
         ),
     ],

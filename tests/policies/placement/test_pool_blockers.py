@@ -67,7 +67,7 @@ def test_a_label_that_the_pool_contradicts() -> None:
     """With what the pool has instead; of the terms the nearest."""
     place = pool(requirements=[of_families("g5")], labels={"team": "ml"})
     (found,) = _found(place, nodeSelector={"team": "web"})
-    assert (found.kind, found.key, found.values, found.actual) == ("label", "team", ("web",), "ml")
+    assert (found.kind, found.key, found.values, found.found) == ("label", "team", ("web",), "ml")
     web, ml = ({"key": "team", "operator": "In", "values": [value]} for value in ("web", "ml"))
     other = {"key": "beta.kubernetes.io/instance-type", "operator": "Exists"}
     assert _found(place, affinity=_terms([web, other], [ml])) == []
