@@ -7,7 +7,7 @@ are counted, whatever bytes they have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from kube.pod import REQUIRED, Raw
@@ -22,7 +22,9 @@ VALUES = 5
 """The number of values of an expression, or of claims, that cost as much as one item."""
 NAME = 4
 """The items that a resource name counts for at its first occurrence: each is judged on every platform, and
-together with every other."""
+together with every other. cpu, memory and storage are none."""
+CONTAINER = 2
+"""The items of a container, with its ordinary resources."""
 
 
 def items(pod: Raw) -> int:
@@ -30,14 +32,14 @@ def items(pod: Raw) -> int:
     spec = _map(pod.get("spec"))
     selector = len(_map(spec.get("nodeSelector")))
     total = selector + len(_list(spec.get("tolerations"))) + len(_list(spec.get("resourceClaims"))) // VALUES
-    names = set(ORDINARY)
+    names: set[str] = set()
     for container in (*_list(spec.get("initContainers")), *_list(spec.get("containers"))):
         resources = _map(_map(container).get("resources"))
-        found = {*_map(resources.get("limits")), *_map(resources.get("requests"))}
-        total += 1 + len(found) + NAME * len(found - names)
+        named = {*_map(resources.get("limits")), *_map(resources.get("requests"))}.difference(ORDINARY)
+        total += CONTAINER + len(named) + NAME * len(named - names)
         if total > MOST:
             return total
-        names |= found
+        names |= named
     if "affinity" not in spec:
         return total
     node_affinity = _map(_map(spec["affinity"]).get("nodeAffinity"))
@@ -52,12 +54,23 @@ def items(pod: Raw) -> int:
     return total
 
 
-def items_after(pod: Raw, edits: Iterable[Edit]) -> int:
-    """Return the items of a pod with what policies add to it: those that are judged when the call comes again, and at /validate."""
+def fits_after(pod: Raw, edits: Sequence[Edit], before: int) -> bool:
+    """Return whether a pod of ``before`` items has at most ``MOST`` with what policies add to it: as it is judged when the call comes
+    again, and at /validate."""
+    spec = _map(pod.get("spec"))
+    of_value = 1 + len(_map(spec.get("nodeSelector")))  # a term with the selector: no edit adds more items than it has such values
+    if before + sum(1 + NAME + of_value * _values(edit.value) for edit in edits) <= MOST:
+        return True
     patch = PodPatch(pod)
     for edit in edits:
         patch.apply(edit)
-    return items(patch.pod)
+    return items(patch.pod) <= MOST
+
+
+def _values(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + sum(map(_values, value.values()))
+    return 1 + sum(map(_values, value)) if isinstance(value, list) else 1
 
 
 def _expressions(term: Any) -> int:

@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kube.pod import Pod
 from policies import engine, verdict
-from policies.work_budget import MOST, items
+from policies.patch.json_patch import PodPatch
+from policies.verdict import Edit
+from policies.work_budget import MOST, fits_after, items
 
 REVIEWS = Path(__file__).parent.parent / "reviews"
 
@@ -60,7 +64,29 @@ def test_the_largest_that_anybody_writes_is_not(sane: dict[str, Any]) -> None:
 @pytest.mark.parametrize("odd", [{}, {"spec": 7}, {"spec": {"containers": [7, {"resources": []}], "affinity": [], "tolerations": {}}}])
 def test_any_shape_is_counted(odd: dict[str, Any]) -> None:
     """What is no pod is told by whoever judges it."""
-    assert items(odd) <= 3
+    assert items(odd) <= 4
+
+
+TERMS = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms", "-")
+WRITTEN = st.sampled_from(
+    [
+        Edit(op="add", path=("spec", "tolerations", "-"), value={"key": "a"}, rule="r", policies=()),
+        Edit(op="add", path=("spec", "containers", 0, "resources", "limits", "a.b/c"), value="1", rule="r", policies=()),
+        Edit(op="add", path=TERMS, value=terms(1, 3, 12)["nodeAffinity"][TERMS[3]]["nodeSelectorTerms"][0], rule="r", policies=()),
+    ]
+)
+
+
+@given(st.integers(0, MOST), st.integers(0, 5), st.lists(WRITTEN, max_size=6))
+def test_a_pod_fits_with_its_edits_exactly_where_it_has_no_more_items_after_them(
+    tolerations: int, selector: int, edits: list[Edit]
+) -> None:
+    """The quick answer is never another one than counting again gives."""
+    before = pod(tolerations=[{}] * tolerations, nodeSelector={f"k{i}": "v" for i in range(selector)})
+    patch = PodPatch(before)
+    for edit in edits:
+        patch.apply(edit)
+    assert fits_after(before, edits, items(before)) == (items(patch.pod) <= MOST)
 
 
 def test_fewer_audited_policies_are_tried_on_a_larger_pod() -> None:

@@ -117,7 +117,8 @@ def _pod(
     facts = snapshot.facts_for(asked.namespace)
     read = extract(asked.pod, facts.reads)
     text = encoded(read)
-    size = len(text) if asked.old_pod is None else max(len(text), len(encoded(extract(asked.old_pod, facts.reads))))
+    before = None if asked.old_pod is None else extract(asked.old_pod, facts.reads)
+    size = len(text) if before is None else max(len(text), len(encoded(before)))
     if size > MOST_READ:
         return _large(phase, asked, size, facts)
     if not snapshot.knows(asked.namespace):
@@ -125,9 +126,10 @@ def _pod(
     key = decision_cache.key(phase, asked, facts, text)
     decided = decisions.get(key) if decisions is not None else None
     if decided is None:
-        if work_budget.items(asked.pod) > work_budget.MOST or work_budget.items(asked.old_pod or {}) > work_budget.MOST:
+        items = work_budget.items(read)
+        if max(items, 0 if before is None else work_budget.items(before)) > work_budget.MOST:
             return _large(phase, asked, size, facts)
-        decided = _decided(asked, phase, facts, read, size)
+        decided = _decided(asked, phase, facts, read, size, items)
         if decided is None:
             return _overgrown(phase, asked, size, snapshot)
         if key is not None and decisions is not None:
@@ -161,14 +163,14 @@ def _shapeless(error: PodError) -> Unreadable:
     return Unreadable(f"request.object is not a valid pod: {error}", f"write {error.wanted} there")
 
 
-def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int) -> StoredDecision | None:
+def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int, items: int) -> StoredDecision | None:
     """Return None for a pod that is too large with what policies add to it: judged once more, it would be denied."""
     try:
         verdict = evaluate(asked.request(phase), facts, read)
     except PodError as error:
         raise _shapeless(error) from None
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
-    if written and (size + written > MOST_READ or work_budget.items_after(asked.pod, verdict.edits) > work_budget.MOST):
+    if written and (size + written > MOST_READ or not work_budget.fits_after(read, verdict.edits, items)):
         return None
     return decision_cache.decided(asked, verdict, phase, facts.snapshot.console_url)
 
