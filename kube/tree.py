@@ -7,13 +7,16 @@ did not change, and a diff can skip them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+import functools
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
 
 Path = tuple[str | int, ...]
 """A path in an object: ``("spec", "tolerations", "-")``. ``"-"`` at the end appends to a list (RFC 6901)."""
-Place = Callable[[Any, "str | int"], None]
 
+MISSING = object()
+"""The result of a look-up where there is no value."""
 LARGEST = 2**63
 """Integers of Kubernetes are smaller (int64); Python rejects to print those of more than 4,300 digits."""
 
@@ -69,49 +72,37 @@ def text_of(value: Any) -> str:
     return str(value) if isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST) else ""
 
 
-def set_at(tree: Any, path: Path, value: Any) -> Any:
-    """Return ``tree`` with ``value`` at ``path``; ``-`` at the end appends. Missing or null parents are
-    created."""
-    return _changed(tree, path, lambda parent, key: _set(parent, key, value))
-
-
-def insert_at(tree: Any, path: Path, value: Any) -> Any:
-    """Do the same as ``set_at``, but insert at an index before the item that is there (RFC 6902 ``add``)."""
-    return _changed(tree, path, lambda parent, key: _insert(parent, key, value))
-
-
-def remove_at(tree: Any, path: Path) -> Any:
-    """Return ``tree`` without the value at ``path``, or ``tree`` itself if there is none."""
-    return _changed(tree, path, _remove) if _exists(tree, path) else tree
-
-
-def value_at(tree: Any, path: Path) -> Any:
-    """Return the value at ``path``, or None."""
-    for part in path:
-        if isinstance(tree, Mapping):
-            tree = tree.get(part)
-        elif isinstance(tree, list) and isinstance(part, int) and part < len(tree):
+def value_at(tree: Any, path: Path, default: Any = None) -> Any:
+    """Return the value at a path, or ``default`` if there is none."""
+    try:
+        for part in path:
+            if isinstance(tree, str):
+                return default
             tree = tree[part]
-        else:
-            return None
+    except (LookupError, TypeError):  # a list has no such index, or no keys
+        return default
     return tree
 
 
-def apply_patch(tree: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
-    """Return ``tree`` after operations of RFC 6902, which are ``add``, ``replace`` and ``remove``."""
-    for operation in operations:
-        path = pointer(tree, operation["path"])
-        if operation["op"] == "remove":
-            tree = remove_at(tree, path)
-        elif operation["op"] == "add":
-            tree = insert_at(tree, path, operation["value"])
-        else:
-            tree = set_at(tree, path, operation["value"])
-    return tree
+_LONGEST_STEP = 317
+"""Characters of the longest key of a label (253 for the prefix, 63 for the name): pointers that end in a longer one are not cached."""
 
 
-def pointer(tree: Any, text: str) -> Path:
-    """Return a JSON Pointer (RFC 6901) as a path in ``tree``, where a number is an index only in a list."""
+def pointer(path: Path) -> str:
+    """Return the path as a JSON Pointer (RFC 6901), with ``~`` and ``/`` escaped."""
+    last = path[-1] if path else 0
+    return _pointer(path) if isinstance(last, str) and len(last) > _LONGEST_STEP else _cached_pointer(path)
+
+
+def _pointer(path: Path) -> str:
+    return "".join(["/" + str(part).replace("~", "~0").replace("/", "~1") for part in path])
+
+
+_cached_pointer = functools.lru_cache(maxsize=2048)(_pointer)
+
+
+def path_of(tree: Any, text: str) -> Path:
+    """Return a JSON Pointer as a path in ``tree``, where a number is an index only in a list."""
     path: list[str | int] = []
     for raw in text.split("/")[1:]:
         part: str | int = raw.replace("~1", "/").replace("~0", "~")
@@ -122,42 +113,150 @@ def pointer(tree: Any, text: str) -> Path:
     return tuple(path)
 
 
-def _changed(tree: Any, path: Path, change: Place) -> Any:
-    key = path[0]
-    copy = _copy(tree, key)
-    if len(path) == 1:
-        change(copy, key)
-    else:
-        _set(copy, key, _changed(value_at(copy, (key,)), path[1:], change))
-    return copy
+Op = Literal["add", "replace", "remove"]
 
 
-def _copy(tree: Any, key: str | int) -> Any:
-    if tree is None:
-        return [] if isinstance(key, int) or key == "-" else {}
-    return list(tree) if isinstance(tree, list) else dict(tree)
+class Change(Protocol):
+    """One change of a tree: ``add`` sets a key, inserts before an index or appends at ``-``."""
+
+    @property
+    def op(self) -> Op: ...
+    @property
+    def path(self) -> Path: ...
+    @property
+    def value(self) -> Any: ...
 
 
-def _set(parent: Any, key: str | int, value: Any) -> None:
-    if isinstance(parent, list) and (key == "-" or key == len(parent)):
-        parent.append(value)
+class _PlainChange(NamedTuple):
+    op: Op
+    path: Path
+    value: Any = None
+
+
+class TreePatch:
+    """Changes to a tree, as operations of RFC 6902, and the tree after them.
+
+    The original is never changed: containers on the path of a change are copied once, the rest is shared.
+    """
+
+    def __init__(self, tree: Any) -> None:
+        self.tree: Any = list(tree) if isinstance(tree, list) else dict(tree)
+        self.operations: list[dict[str, Any]] = []
+        self._own: dict[int, Any] = {id(self.tree): self.tree}
+        self._last: tuple[Path, Any] = (), self.tree
+        """The parent of the last change's path, and its container: most changes append to the list of the one before."""
+
+    def apply(self, change: Change) -> Path:
+        """Apply one change, creating missing parents, and return the path of its value (with an index in place
+        of ``-``)."""
+        op, wanted = change.op, change.path
+        if op == "add" and wanted[-1] == "-" and wanted[:-1] == self._last[0]:
+            parent, path, value = self._last[1], wanted, change.value
+        else:
+            parent, path, value = self._place(wanted, change.value)
+            self._last = path[:-1], parent
+        final = _change(parent, op, path[-1], value)
+        operation: dict[str, Any] = {"op": op, "path": pointer(path)}
+        self.operations.append(operation if op == "remove" else operation | {"value": value})
+        return (*path[:-1], final) if path == wanted else (*wanted[:-1], 0 if wanted[-1] == "-" else wanted[-1])
+
+    def _place(self, path: Path, value: Any) -> tuple[Any, Path, Any]:
+        """Return the container to change, the path to write and the value.
+
+        If a parent is missing or null, the path is that of the shallowest such parent and the value is nested
+        in it.
+        """
+        here: Any = self.tree
+        for depth, part in enumerate(path[:-1]):
+            if isinstance(here, dict):
+                child = here.get(part)
+            else:
+                child = here[part] if isinstance(part, int) and part < len(here) else None
+            if child is None:
+                for rest in reversed(path[depth + 1 :]):
+                    value = [value] if rest == "-" or isinstance(rest, int) else {rest: value}
+                return here, path[: depth + 1], value
+            if id(child) not in self._own:
+                child = here[part] = child.copy()
+                self._own[id(child)] = child
+            here = child
+        return here, path, value
+
+
+def _change(parent: Any, op: Op, key: str | int, value: Any) -> str | int:
+    if isinstance(parent, list):
+        index = len(parent) if key == "-" else int(key)
+        if op == "remove":
+            del parent[index]
+        elif op == "add" or index == len(parent):
+            parent.insert(index, value)
+        else:
+            parent[index] = value
+        return index
+    if op == "remove":
+        del parent[key]
     else:
         parent[key] = value
+    return key
 
 
-def _insert(parent: Any, key: str | int, value: Any) -> None:
-    if isinstance(parent, list) and isinstance(key, int):
-        parent.insert(key, value)
-    else:
-        _set(parent, key, value)
+def set_at(tree: Any, path: Path, value: Any) -> Any:
+    """Return ``tree`` with ``value`` at ``path``; ``-`` at the end appends. Missing or null parents are
+    created."""
+    return _changed(tree, _PlainChange("replace", path, value))
 
 
-def _remove(parent: Any, key: str | int) -> None:
-    del parent[key]
+def insert_at(tree: Any, path: Path, value: Any) -> Any:
+    """Do the same as ``set_at``, but insert at an index before the item that is there (RFC 6902 ``add``)."""
+    return _changed(tree, _PlainChange("add", path, value))
 
 
-def _exists(tree: Any, path: Path) -> bool:
-    parent = value_at(tree, path[:-1])
-    if isinstance(parent, list):
-        return isinstance(path[-1], int) and path[-1] < len(parent)
-    return isinstance(parent, Mapping) and path[-1] in parent
+def remove_at(tree: Any, path: Path) -> Any:
+    """Return ``tree`` without the value at ``path``, or ``tree`` itself if there is none."""
+    return tree if value_at(tree, path, MISSING) is MISSING else _changed(tree, _PlainChange("remove", path))
+
+
+def _changed(tree: Any, change: Change) -> Any:
+    first = change.path[0]
+    patch = TreePatch(tree if tree is not None else [] if first == "-" or isinstance(first, int) else {})
+    patch.apply(change)
+    return patch.tree
+
+
+def apply_patch(tree: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
+    """Return ``tree`` after operations of RFC 6902, which are ``add``, ``replace`` and ``remove``."""
+    patch = TreePatch(tree)
+    for operation in operations:
+        change = _PlainChange(operation["op"], path_of(patch.tree, operation["path"]), operation.get("value"))
+        if change.op != "remove" or value_at(patch.tree, change.path, MISSING) is not MISSING:
+            patch.apply(change)
+    return patch.tree
+
+
+def diff(before: Any, after: Any, whole: Collection[str] = (), path: Path = ()) -> Iterator[dict[str, Any]]:
+    """Yield the operations that turn ``before`` into ``after``: a map or list that was not there is one of them, and so is each
+    item at the end of a list. A list that got shorter is replaced, and one whose name is in ``whole`` where that is shorter; a
+    null is added to, since a projection may have one where the pod has nothing. The same trees give the same order."""
+    if before is after:
+        return
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        yield from ({"op": "remove", "path": pointer((*path, key))} for key in before if key not in after)
+        for key, value in after.items():
+            if before.get(key) is not None or (value is None and key in before):
+                yield from diff(before[key], value, whole, (*path, key))
+            else:
+                yield {"op": "add", "path": pointer((*path, key)), "value": value}
+    elif isinstance(before, list) and isinstance(after, list) and len(before) <= len(after):
+        of_items = list(_of_items(before, after, whole, path))
+        at_once = [{"op": "replace", "path": pointer(path), "value": after}]
+        shorter = path and path[-1] in whole and len(json.dumps(at_once)) < len(json.dumps(of_items))
+        yield from at_once if shorter else of_items
+    elif before != after or type(before) is not type(after):
+        yield {"op": "replace", "path": pointer(path), "value": after}
+
+
+def _of_items(before: list[Any], after: list[Any], whole: Collection[str], path: Path) -> Iterator[dict[str, Any]]:
+    for index, (old, new) in enumerate(zip(before, after, strict=False)):
+        yield from diff(old, new, whole, (*path, index))
+    for value in after[len(before) :]:
+        yield {"op": "add", "path": pointer((*path, "-")), "value": value}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kube.pod import REQUIRED, Raw
-from policies.patch.json_patch import PodPatch
+from kube.tree import TreePatch
 from policies.pods.projection import ORDINARY
 from policies.verdict import Edit
 
@@ -61,10 +61,10 @@ def fits_after(pod: Raw, edits: Sequence[Edit], before: int) -> bool:
     of_value = 1 + len(_map(spec.get("nodeSelector")))  # a term with the selector: no edit adds more items than it has such values
     if before + sum(1 + NAME + of_value * _values(edit.value) for edit in edits) <= MOST:
         return True
-    patch = PodPatch(pod)
+    patch = TreePatch(pod)
     for edit in edits:
         patch.apply(edit)
-    return items(patch.pod) <= MOST
+    return items(patch.tree) <= MOST
 
 
 def _values(value: Any) -> int:

@@ -12,9 +12,8 @@ from analysis.admission.patch_applier import apply_patch
 from analysis.admission.queue import label_pods, of_workload, with_ignored
 from analysis.admission.template_edits import project
 from analysis.admission_preview import Judgement
-from kube.tree import Path, set_at, value_at
+from kube.tree import Path, TreePatch, set_at, value_at
 from policies.claims import judging
-from policies.patch.json_patch import PodPatch
 from policies.pods.permissions import FRACTIONS
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import AuditOutcome, Edit, Verdict
@@ -109,10 +108,10 @@ def _with(value: Any, edits: Sequence[Edit]) -> Any:
     """Return an object with these edits, without the record of them; the same object if there are none."""
     if not edits:
         return value
-    patch = PodPatch(value)
+    patch = TreePatch(value)
     for edit in edits:
         patch.apply(edit)
-    return patch.pod
+    return patch.tree
 
 
 def judge_pod(subject: ManifestPod, facts: Facts) -> PodResult:

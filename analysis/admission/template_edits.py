@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.admission.patch_applier import apply_patch
-from kube.tree import Path
-from policies.patch.json_patch import MISSING, PodPatch, value_at
+from kube.tree import MISSING, Path, TreePatch, value_at
 from policies.verdict import Edit
 
 
@@ -35,15 +34,15 @@ def _operations(template: Any, edits: Sequence[Edit]) -> list[dict[str, Any]]:
     An edit that replaces a defaulted field becomes an addition; one that removes a defaulted field is
     dropped.
     """
-    patch = PodPatch(template)
+    patch = TreePatch(template)
     for edit in edits:
-        there = value_at(patch.pod, edit.path) is not MISSING
+        there = value_at(patch.tree, edit.path, MISSING) is not MISSING
         if there or edit.op == "add":
             patch.apply(edit)
         elif edit.op == "replace":
             patch.apply(edit._replace(op="add"))
     for container in dict.fromkeys(edit.path[:3] for edit in edits if edit.path[3:5] == ("resources", "requests")):
-        for path in _defaulted_requests(template, patch.pod, container):
+        for path in _defaulted_requests(template, patch.tree, container):
             patch.apply(Edit(op="remove", path=path, value=None, rule="defaults", policies=()))
     return patch.operations
 
@@ -59,9 +58,9 @@ def _defaulted_requests(before: Any, after: Any, container: Path) -> Iterator[Pa
     if any(name not in requests for name in written):
         return  # the author wrote the request that was renamed: the new one stays written too
     defaulted = [name for name, amount in requests.items() if name not in written and limits.get(name) == amount]
-    if len(defaulted) < len(requests) or value_at(before, path) not in (MISSING, None):
+    if len(defaulted) < len(requests) or value_at(before, path) is not None:
         yield from ((*path, name) for name in defaulted)
-    elif value_at(after, path) is not MISSING:
+    elif value_at(after, path, MISSING) is not MISSING:
         yield path
 
 

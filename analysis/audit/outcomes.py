@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple
 
 from analysis.audit.judged import AuditedDecision
 from kube.pod import Raw
-from kube.tree import Path, apply_patch, remove_at, set_at, value_at
+from kube.tree import Path, apply_patch, diff, remove_at, set_at, value_at
 from policies.patch.applied import APPLIED
-from policies.patch.tree_diff import operations
 from policies.verdict import AuditOutcome, Edit, Mode, Violation
 
 Finding = Literal["would-change", "would-deny", "not-as-enforced", "no-longer-fits"]
@@ -63,7 +62,7 @@ def audit_results(judged: AuditedDecision) -> Iterator[AuditResult]:
 def _audit_outcomes(outcome: AuditOutcome, came: Raw, enforced: Raw) -> AuditResult:
     if outcome.violations:
         return _denied((outcome.policy,), outcome.mode, "would-deny", outcome.violations)
-    found = list(operations(enforced, _with_record_of(enforced, apply_patch(came, outcome.patch)), whole=_WHOLE))
+    found = list(diff(enforced, _with_record_of(enforced, apply_patch(came, outcome.patch)), whole=_WHOLE))
     patch = json.dumps(found, separators=(",", ":"), sort_keys=True) if found else ""
     return _edited((outcome.policy,), outcome.mode, "would-change", outcome.edits, patch, outcome.dropped)
 

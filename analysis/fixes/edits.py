@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from kube.tree import Path
-from policies.patch.json_patch import PodPatch
+from kube.tree import Path, TreePatch
 from policies.verdict import Edit
 
 RULE = "mend"
@@ -24,7 +23,7 @@ def remove(path: Path) -> Edit:
 
 def changed(pod: Mapping[str, Any], edits: Iterable[Edit]) -> dict[str, Any]:
     """Return the pod with the edits."""
-    patch = PodPatch(pod)
+    patch = TreePatch(pod)
     for edit in edits:
         patch.apply(edit)
-    return patch.pod
+    return dict(patch.tree)

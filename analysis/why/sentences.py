@@ -8,8 +8,7 @@ from typing import Any
 
 from documents import yaml_writer
 from kube.scheduling import Blocker
-from kube.tree import dotted
-from policies.patch.json_patch import pointer
+from kube.tree import dotted, pointer
 from policies.verdict import Edit
 
 UNJUDGED = {

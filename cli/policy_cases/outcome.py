@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from analysis.admission.patch_applier import apply_patch
+from kube.tree import pointer
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
-from policies.patch.json_patch import pointer
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.verdict import Edit, Remark, Verdict, Violation

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from kube.pod import CountInterval
-from kube.tree import map_at
+from kube.tree import map_at, pointer
 from policies.claims import checks, selectors
 from policies.claims.checks import EvaluatedParts
 from policies.claims.claim_request import ClaimPart, ClaimRequest, parts
@@ -29,7 +29,6 @@ from policies.offers.constraints import Compiled
 from policies.outcome import ObjectOutcome
 from policies.patch import applied
 from policies.patch.applied import APPLIED, digest, digest_at
-from policies.patch.json_patch import pointer
 from policies.patch.valid_entries import recorded
 from policies.planning.devices import of_claim
 from policies.policy import Policy

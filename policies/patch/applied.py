@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
+from kube.tree import MISSING, TreePatch, pointer, value_at
 from policies.lru import LruCache
-from policies.patch.json_patch import MISSING, PodPatch, pointer, value_at
 from policies.policy import GROUP
 from policies.verdict import Edit
 
@@ -54,9 +54,9 @@ def finish(pod: Mapping[str, Any], edits: Iterable[Edit], valid_entries: Any, tr
     ``valid_entries`` is the annotation as it came with the pod; ``true`` are its true entries, retained as long as
     the value at their path still matches their digest.
     """
-    patch = PodPatch(pod)
+    patch = TreePatch(pod)
     added = apply_edits(patch, edits)
-    kept = [entry for entry in true if digest_at(patch.pod, entry["path"]) == entry["is"]]
+    kept = [entry for entry in true if digest_at(patch.tree, entry["path"]) == entry["is"]]
     text = _text([*kept, *added], valid_entries, added=bool(added))
     if text is None and isinstance(valid_entries, str):
         patch.apply(Edit(op="remove", path=("metadata", "annotations", APPLIED), rule="applied", policies=()))
@@ -65,12 +65,12 @@ def finish(pod: Mapping[str, Any], edits: Iterable[Edit], valid_entries: Any, tr
     return tuple(patch.operations)
 
 
-def apply_edits(patch: PodPatch, edits: Iterable[Edit]) -> list[Entry]:
+def apply_edits(patch: TreePatch, edits: Iterable[Edit]) -> list[Entry]:
     """Apply the edits and return them as entries, without those that removed something."""
     applied = [(edit, patch.apply(edit)) for edit in edits]
     # An edit may add to what another one created: the final value is recorded.
     return [
-        {"by": list(edit.policies), "rule": edit.rule, "path": pointer(path), "is": digest(value_at(patch.pod, path))}
+        {"by": list(edit.policies), "rule": edit.rule, "path": pointer(path), "is": digest(value_at(patch.tree, path))}
         for edit, path in applied
         if edit.op != "remove"
     ]

@@ -13,11 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kube import tree as json_tree
 from kube.pod import DEADLINE, GRACE, PROBES, TERMS, Raw
-from kube.tree import Path
+from kube.tree import Path, TreePatch, pointer, remove_at, set_at, value_at
 from policies.patch.applied import APPLIED, LONGEST, Entry, apply_edits, digest_at, index_of, steps
-from policies.patch.json_patch import PodPatch, pointer, value_at
 from policies.verdict import Edit
 
 DEFAULT_GRACE = 30
@@ -51,7 +49,7 @@ def find_valid_entries(pod: Raw, whole: Whole, write: Write) -> ValidEntries:
     best, found = (-1, False), ValidEntries([], None)
     for grace in _former_graces(pod, paths) if paths else ():
         without = _without(pod, paths, grace, whole)
-        theirs = Counter(_likeness(e) for e in apply_edits(PodPatch(without), write(without)))
+        theirs = Counter(_likeness(e) for e in apply_edits(TreePatch(without), write(without)))
         tried = ValidEntries(_kept(claimed, theirs), grace)
         rank = (any(e["path"] == pointer(_GRACE) for e in tried.entries), not theirs.total())
         best, found = max((best, found), (rank, tried), key=lambda one: one[0])
@@ -67,11 +65,11 @@ def before(pod: Raw, found: ValidEntries, whole: Whole) -> Raw:
     fills requests from limits. Of annotations, labels and affinity, a projection does not tell whether they are.
     """
     paths = _paths(found.entries)
-    without = dict(json_tree.remove_at(_without(pod, paths, found.grace, whole), _ANNOTATION))
+    without = dict(remove_at(_without(pod, paths, found.grace, whole), _ANNOTATION))
     for path in (path for path in paths if path[0] == "spec" and "requests" not in path):
         for length in range(len(path) - 1, 2 if path[1] == "affinity" else 1, -1):
-            if json_tree.value_at(without, path[:length]) in ({}, []):
-                without = dict(json_tree.remove_at(without, path[:length]))
+            if value_at(without, path[:length]) in ({}, []):
+                without = dict(remove_at(without, path[:length]))
     return without
 
 
@@ -86,7 +84,7 @@ def _without(pod: Raw, paths: Mapping[Path, str], grace: Any, whole: Whole) -> R
         without = _undone(without, path, grace)
         if rule == "mig_resources" and "resources" in path:
             gpu = whole(str(path[-1]))
-            without = dict(json_tree.set_at(without, (*path[:-1], gpu), value_at(pod, path))) if gpu else without
+            without = dict(set_at(without, (*path[:-1], gpu), value_at(pod, path))) if gpu else without
     return without
 
 
@@ -146,8 +144,8 @@ def _undone(pod: Raw, path: Path, grace: Any) -> Raw:
     """Return the pod as it may have been before this path was written: without it, or with the former grace
     period."""
     if path[-1] == GRACE:  # a probe's remains too, as null: an empty probe would count as none
-        return dict(json_tree.set_at(pod, path, grace if path == _GRACE else None))
-    return dict(json_tree.remove_at(pod, path))
+        return dict(set_at(pod, path, grace if path == _GRACE else None))
+    return dict(remove_at(pod, path))
 
 
 def recorded(valid_entries: Any) -> list[Entry]:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.pod import Pod
+from kube.tree import TreePatch
 from policies import engine, verdict
-from policies.patch.json_patch import PodPatch
 from policies.verdict import Edit
 from policies.work_budget import MOST, fits_after, items
 
@@ -83,10 +83,10 @@ def test_a_pod_fits_with_its_edits_exactly_where_it_has_no_more_items_after_them
 ) -> None:
     """The quick answer is never another one than counting again gives."""
     before = pod(tolerations=[{}] * tolerations, nodeSelector={f"k{i}": "v" for i in range(selector)})
-    patch = PodPatch(before)
+    patch = TreePatch(before)
     for edit in edits:
         patch.apply(edit)
-    assert fits_after(before, edits, items(before)) == (items(patch.pod) <= MOST)
+    assert fits_after(before, edits, items(before)) == (items(patch.tree) <= MOST)
 
 
 def test_fewer_audited_policies_are_tried_on_a_larger_pod() -> None:

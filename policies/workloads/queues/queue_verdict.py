@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kube import tree as json_tree
-from kube.tree import map_at
+from kube.tree import TreePatch, map_at
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled
 from policies.outcome import ObjectOutcome
 from policies.patch import applied
 from policies.patch.applied import APPLIED, Entry, digest_at
-from policies.patch.json_patch import PodPatch
 from policies.patch.valid_entries import recorded
 from policies.queues.judging import Past
 from policies.request import Phase
@@ -123,7 +122,7 @@ class _QueueResult:
         value = self.made.value
         claimed = []
         for entry in recorded(map_at(map_at(value, "metadata"), "annotations").get(APPLIED)):
-            path = json_tree.pointer(value, entry["path"]) if digest_at(value, entry["path"]) == entry["is"] else ()
+            path = json_tree.path_of(value, entry["path"]) if digest_at(value, entry["path"]) == entry["is"] else ()
             if queue_edits.is_written(path):
                 claimed.append((path, entry))
         without: Any = value
@@ -145,7 +144,7 @@ def _written(
 
 
 def _edited(made: QueuedWorkload, edits: Sequence[Edit]) -> dict[str, Any]:
-    patch = PodPatch(made.value)
+    patch = TreePatch(made.value)
     for edit in edits:
         patch.apply(edit)
-    return patch.pod
+    return dict(patch.tree)

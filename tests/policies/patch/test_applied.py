@@ -10,10 +10,9 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from kube.tree import Path
+from kube.tree import Path, pointer
 from policies.engine import evaluate
 from policies.patch.applied import APPLIED, Entry, digest, finish
-from policies.patch.json_patch import pointer
 from policies.verdict import MODES, Edit, Verdict
 from tests.support.counts import count
 from tests.support.generators.strategies import Case, case_of
