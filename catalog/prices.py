@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from catalog.catalog import Catalog
+from kube.well_known import INSTANCE_TYPE
 
-INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+PRODUCT_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
+"""Labels with a GPU's product, as each vendor's feature discovery writes them."""
+MODEL_KEYS = (*PRODUCT_KEYS, "cloud.google.com/gke-accelerator", INSTANCE_TYPE)
+"""Labels that say what a machine is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,4 +60,4 @@ def prices(catalog: Catalog, given: Mapping[str, float] | None = None) -> Prices
         models[machine.model] = min(usd / machine.count, models.get(machine.model, usd / machine.count))
     models |= {name: usd for name, usd in given.items() if catalog.models(name)}
     products = {product: gpu.model for gpu in catalog.gpus for product in gpu.products}
-    return Prices(machines=machines, models=models, products=products, label_keys=("nvidia.com/gpu.product", "amd.com/gpu.product-name"))
+    return Prices(machines=machines, models=models, products=products, label_keys=PRODUCT_KEYS)

@@ -23,7 +23,8 @@ from cluster.client.api_client import Client
 from cluster.client.errors import GIVE_RIGHTS, Failure, Rejected
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
-from cluster.watch.trims import Raw, map_of
+from cluster.watch.trims import map_of
+from kube.tree import Raw
 
 ANNOTATION = "berth.dev/rules-when-ready"
 """JSON: the rules of each entry by its name. An entry that is not in it is never called."""

@@ -8,15 +8,6 @@ from dataclasses import dataclass
 
 from kube.labels import integer
 
-ALIASES = {
-    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
-    "beta.kubernetes.io/arch": "kubernetes.io/arch",
-    "beta.kubernetes.io/os": "kubernetes.io/os",
-    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
-}
-"""pkg/apis/v1/labels.go ``NormalizedLabels``"""
-
 
 @dataclass(frozen=True, slots=True)
 class Requirement:

@@ -11,17 +11,18 @@ from typing import Any, NamedTuple
 from kube.requests import PODS, Amounts, HostPort, amounts, host_ports, requests
 from kube.taints import Taint, passes, taints_of
 from kube.tree import map_at, maps_in, text_of
+from kube.well_known import FINISHED, HOSTNAME
 
-HOSTNAME = "kubernetes.io/hostname"
-OWN = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp"})
+STARTED = "nvidia.com/gfd.timestamp"
+"""When GPU Feature Discovery started on the node, in Unix seconds; not written with ``--no-timestamp`` (NVIDIA/k8s-device-plugin
+internal/lm/timestamp.go)."""
+OWN = frozenset({HOSTNAME, STARTED})
 """Labels of which each node has another value."""
 _MANY = 8
 """Nodes, at least, by which a label is found to be one of those: more than a region has zones, or a cluster of a few
 nodes has types."""
-_FINISHED = ("Succeeded", "Failed")
-"""Phases in which a pod takes nothing of its node (kube-scheduler's informer of pods leaves them out)."""
-_RECONFIGURED = "nvidia.com/mig.config.state"
-"""NVIDIA's MIG manager: ``pending`` or ``rebooting`` while the devices of a node change."""
+MIG_STATE = "nvidia.com/mig.config.state"
+"""Of NVIDIA's MIG manager: ``pending`` or ``rebooting`` while the devices of a node change."""
 
 
 class Occupant(NamedTuple):
@@ -35,7 +36,7 @@ class Occupant(NamedTuple):
 def occupant(pod: Mapping[str, Any]) -> Occupant | None:
     """Return what a pod takes; None if it has no node, or is finished."""
     node = text_of(map_at(pod, "spec").get("nodeName"))
-    if not node or map_at(pod, "status").get("phase") in _FINISHED:
+    if not node or map_at(pod, "status").get("phase") in FINISHED:
         return None
     spec = map_at(pod, "spec")
     return Occupant(node, requests(spec).amounts, tuple(host_ports(spec)))
@@ -130,7 +131,7 @@ def _node(value: Mapping[str, Any], startup: frozenset[str]) -> Node:
         taints=taints,
         cordoned=spec.get("unschedulable") is True,
         ready=ready,
-        settled=ready and not starts and labels.get(_RECONFIGURED) not in ("pending", "rebooting"),
+        settled=ready and not starts and labels.get(MIG_STATE) not in ("pending", "rebooting"),
         allocatable=amounts(map_at(status, "allocatable")),
         capacity=amounts(map_at(status, "capacity")),
         used=None,

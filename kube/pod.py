@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kube.quantity import QuantityError, parse
-from kube.tree import Path, dotted
+from kube.tree import Path, Raw, dotted
 
-Raw = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 TERMS: Path = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
 MIRROR = "kubernetes.io/config.mirror"

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kube.tree import Path
+from kube.tree import Path, Raw
 
-Raw = dict[str, Any]
 _BY_NAME = ("containers", "initContainers", "resourceClaims")
 
 

@@ -12,6 +12,10 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
+Raw = dict[str, Any]
+"""A map of JSON or YAML, as it was read."""
+ReadOnly = Mapping[str, Any]
+"""The same, where it is only read."""
 Path = tuple[str | int, ...]
 """A path in an object: ``("spec", "tolerations", "-")``. ``"-"`` at the end appends to a list (RFC 6901)."""
 

@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kube.pod import Pod, Raw
-from kube.tree import Path
+from kube.pod import Pod
+from kube.tree import Path, Raw
 from policies import messages, work_budget
 from policies.admitted import holding
 from policies.messages import OF_EDITS, phrase

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kube.pod import REQUIRED, Raw
-from kube.tree import TreePatch
+from kube.pod import REQUIRED
+from kube.tree import Raw, TreePatch
 from policies.pods.projection import ORDINARY
 from policies.verdict import Edit
 

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 
 from analysis.audit.stored_pod import Controller, widest
 from analysis.scan.objects_read import Cluster
-from analysis.scan.of_nodes.node_pools import POOL_LABEL
 from catalog import Catalog
 from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from cluster.survey.survey import Progress
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw
 from documents.files import read_objects
+from kube.tree import Raw
+from kube.well_known import NODE_POOL
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, ClusterFacts
 from policies.modes.advertised import published
@@ -62,8 +62,8 @@ def _left_out(values: Sequence[Raw], cluster: Cluster) -> Iterator[tuple[str, st
     for kind, plural in (("Node", "nodes"), ("Pod", "pods")):
         if not any(value.get("kind") == kind for value in values):
             yield kind, f"the dump has no {plural}"
-    if not cluster.nodepools and any(POOL_LABEL in labels for labels in cluster.facts.nodes.values()):
-        yield "NodePool", f"the dump has no nodepools.karpenter.sh, but nodes with the label {POOL_LABEL}"
+    if not cluster.nodepools and any(NODE_POOL in labels for labels in cluster.facts.nodes.values()):
+        yield "NodePool", f"the dump has no nodepools.karpenter.sh, but nodes with the label {NODE_POOL}"
 
 
 def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -> Cluster:

@@ -7,7 +7,6 @@ import asyncio
 import os
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
 from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
@@ -19,12 +18,12 @@ from cluster.survey.scanned import offering, with_status
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, QUEUES, Watched, key_of
 from kube.node import occupant
+from kube.tree import Raw
 from policies.document import InputError
 from policies.facts import admission_queues
 from policies.state.objects import Change, Key
 from sources.from_cluster import default_kubeconfig
 
-Raw = dict[str, Any]
 SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
 """As kubectl has them."""
 _OURS = tuple(kind for kind in DECISIVE if kind.ours)

@@ -13,7 +13,7 @@ from analysis.audit.stored_report import stored_report
 from analysis.why.surroundings import Surroundings
 from analysis.world.builder import WorldBuilder
 from analysis.world.happenings import NOT_CREATED, happening, newest
-from analysis.world.world import Raw, World
+from analysis.world.world import World
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Rejected, Unreachable
@@ -23,6 +23,7 @@ from cluster.survey.scanned import kinds
 from cluster.survey.survey import Survey, survey
 from cluster.watch.kinds import SLICES, Watched, key_of
 from documents.printable import cut
+from kube.tree import Raw
 from policies.policy import CONTROLLER
 from policies.state.objects import Change, Key
 from sources.scanned_cluster import cluster_of

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from analysis.world import happenings
 from analysis.world.builder import WorldBuilder
-from analysis.world.world import Raw, World
+from analysis.world.world import World
 from catalog import Catalog
 from cluster.watch.kinds import key_of
 from documents.files import read_policies
-from kube.tree import map_at
+from kube.tree import Raw, map_at
 from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
 from policies.state.objects import Change, Key

@@ -12,7 +12,7 @@ from analysis.admission import embedded
 from analysis.reviews import claim_review, review
 from analysis.reviews.review import Review, ReviewError
 from catalog import Catalog
-from kube.tree import Path, kind_of, value_at
+from kube.tree import Path, Raw, kind_of, value_at
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError
 from policies.facts import admission_queues, device_requests
@@ -24,7 +24,6 @@ from policies.workloads.pod_schema import map_at
 from policies.workloads.pods import ALONE, Around, Owner, pods_of, references
 from policies.workloads.templates import workload_of
 
-Raw = dict[str, Any]
 REVIEWED: Path = ("request", "object")
 _CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
 _FACTS = {"Namespace": "", "Node": "", "NodePool": "karpenter.sh"} | dict.fromkeys(STACKS, OPERATOR)

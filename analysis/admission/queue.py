@@ -10,11 +10,12 @@ from analysis.reviews import workload_review
 from analysis.reviews.decoding import Unreadable
 from analysis.reviews.workload_advice import Advised
 from analysis.reviews.workload_review import WorkloadReview
+from kube.tree import Raw
 from policies.pods.queue_systems import KUEUE
 from policies.rules.queues import keys
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
-from policies.workloads.in_queue import Raw, alone_in_kueue, in_kueue
+from policies.workloads.in_queue import alone_in_kueue, in_kueue
 from policies.workloads.templates import workload_of
 
 

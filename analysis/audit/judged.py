@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from analysis.audit.stored_pod import StoredPod
-from kube.pod import CountInterval, Pod, PodError, Raw
-from kube.tree import remove_at, value_at
+from kube.pod import CountInterval, Pod, PodError
+from kube.tree import Raw, remove_at, value_at
 from policies.engine import arrived, evaluate
 from policies.patch.applied import APPLIED
 from policies.planning import devices

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from analysis.audit.judged import AuditedDecision
-from kube.pod import Raw
-from kube.tree import Path, apply_patch, diff, remove_at, set_at, value_at
+from kube.tree import Path, Raw, apply_patch, diff, remove_at, set_at, value_at
 from policies.patch.applied import APPLIED
 from policies.verdict import AuditOutcome, Edit, Mode, Violation
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from catalog import Catalog
-from kube.pod import MIRROR, OF_NO_CLASS, Raw
-from kube.tree import map_at, maps_in, text_of
+from kube.pod import MIRROR, OF_NO_CLASS
+from kube.tree import Raw, map_at, maps_in, text_of
+from kube.well_known import FINISHED
 from policies.pods.permissions import fraction_keys
 from policies.pods.projection import PARTS, Reads, extract, reads
 from policies.request import Request
@@ -34,7 +35,6 @@ OF_ONE_POD = frozenset(
 """Labels that controllers give each pod another value of: they are held apart, so that the rest is alike."""
 MADE = (("metadata", "annotations"), ("metadata", "labels"), ("spec", "affinity"))
 """Maps that Berth makes where a pod has none, and of which only a part is judged."""
-FINISHED = ("Succeeded", "Failed")
 """Phases in which a pod holds no device any more (k8s.io/api/core/v1 PodPhase)."""
 _USERS = {made.owner: made.user for made in CONTROLLERS.values() if made.user}
 """(apiVersion, kind) of a pod's controller -> the account that created it."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from analysis.fixes.denial_steps import ways
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, Admit, Fix, SearchResult, smallest
 from analysis.fixes.steps import WEIGHTS, Step, edits_of
 from catalog import Catalog
+from kube.tree import ReadOnly
 from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best
 from policies.verdict import Edit, Violation
 
-Raw = Mapping[str, Any]
 MOST_COMPARED = 8
 """Changes of as many steps that are compared by whether the cluster has a place for the pod."""
 
@@ -26,8 +25,8 @@ class _SteppedPod:
 
     steps: tuple[Step, ...]
     edits: tuple[Edit, ...]
-    pod: Raw
-    admitted: Raw
+    pod: ReadOnly
+    admitted: ReadOnly
     denied: tuple[Violation, ...]
 
     @property
@@ -35,7 +34,7 @@ class _SteppedPod:
         return sum(WEIGHTS[step.kind] for step in self.steps)
 
 
-def smallest_admitted(pod: Raw, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
+def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
     """Return the change with the fewest steps by which policies admit a pod that they deny; of those with as many the gentlest
     with which some place may run it. Where none does, the steps by which one takes it follow.
 
@@ -76,13 +75,13 @@ class _Tries:
         self._admit = admit
         self.left = most
 
-    def state(self, steps: tuple[Step, ...], edits: tuple[Edit, ...], pod: Raw) -> _SteppedPod:
+    def state(self, steps: tuple[Step, ...], edits: tuple[Edit, ...], pod: ReadOnly) -> _SteppedPod:
         self.left -= 1
         then, denied = self._admit(pod)
         return _SteppedPod(steps=steps, edits=edits, pod=pod, admitted=then, denied=denied)
 
 
-def _admitted(pod: Raw, catalog: Catalog, tries: _Tries) -> Iterator[_SteppedPod]:
+def _admitted(pod: ReadOnly, catalog: Catalog, tries: _Tries) -> Iterator[_SteppedPod]:
     """Yield what policies admit, the fewest steps first: the one that has the fewest steps and denials together is looked at
     next, as each denial is a step more."""
     first = tries.state((), (), pod)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 from analysis.fixes import cautions, lowering
 from analysis.fixes.cautions import AuthorRequests, Caution
@@ -20,13 +19,12 @@ from catalog import Catalog, Resource
 from catalog.prices import Prices
 from kube.node import Node
 from kube.scheduling import SELECTOR, Blocker, Wants, wants
-from kube.tree import value_at
+from kube.tree import ReadOnly, value_at
 from policies.offers.table import Table
 from policies.placement.fleet import Fleet, Place, blockers
 from policies.placement.pools import Pool
 from policies.verdict import Edit
 
-Raw = Mapping[str, Any]
 MOST_TRIED = 30
 """Variants that policies judge: each takes one to three milliseconds."""
 MOST_EACH = 3
@@ -66,7 +64,7 @@ class AlternativeSearch:
         self._places = FleetOffers(catalog, prices)
         self._placer = Placer(fleet, prices, self._places)
 
-    def alternatives(self, pod: Raw, admit: Admit) -> Alternatives | None:
+    def alternatives(self, pod: ReadOnly, admit: Admit) -> Alternatives | None:
         """Return the alternatives of a pod, as its author wrote it; None if it does not ask for devices of one kind that have
         others in their place, or if it is denied as it is."""
         admitted, denied = admit(pod)
@@ -101,7 +99,7 @@ class AlternativeSearch:
         known = [found for name in names if (found := self._catalog.resource(name)) is not None]
         return known[0] if len(known) == 1 and known[0].kind in KINDS else None
 
-    def _promising(self, pod: Raw, name: Resource, before: Placement) -> list[tuple[Soon, FixTarget]]:
+    def _promising(self, pod: ReadOnly, name: Resource, before: Placement) -> list[tuple[Soon, FixTarget]]:
         """Return the targets that may be sooner or cheaper, the most promising first: by room on nodes, and price."""
         wanted = wants(pod)
         count = wanted.requests[name.name]
@@ -117,11 +115,11 @@ class AlternativeSearch:
                 found.append((SOON.index(soon), float("inf") if usd is None else usd, number, soon, target))
         return [(soon, target) for *_, soon, target in sorted(found, key=lambda one: one[:3])]
 
-    def _several(self, pod: Raw, name: str) -> bool:
+    def _several(self, pod: ReadOnly, name: str) -> bool:
         """Return whether a container asks for more than one device: what makes one program of several is not a matter of names."""
         return any(wants({"spec": {"containers": [one]}}).requests.get(name, 0) > 1 for one in _containers(pod))
 
-    def _variant(self, pod: Raw, name: Resource, target: FixTarget, admit: Admit) -> tuple[tuple[Edit, ...], Raw, bool]:
+    def _variant(self, pod: ReadOnly, name: Resource, target: FixTarget, admit: Admit) -> tuple[tuple[Edit, ...], ReadOnly, bool]:
         """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies deny it; no
         edits if words of the author's keep it away that are not about machines."""
         first = tuple(chain(lowering.renamed(pod, name.name, target.resource), _pinned(pod, target.labels)))
@@ -139,14 +137,14 @@ class AlternativeSearch:
         then, denied = admit(changed(pod, edits))
         return edits, then, bool(denied)
 
-    def _nearest(self, then: Raw, target: FixTarget) -> Place:
+    def _nearest(self, then: ReadOnly, target: FixTarget) -> Place:
         """Return the node of the target with the least in the way of the pod, or the NodePool."""
         wanted, nodes = wants(then), nodes_of(target)
         if isinstance(target.place, Pool):
             return target.place
         return min(nodes[:MOST_TRIED], key=lambda node: len(blockers(wanted, node, self._fleet)))
 
-    def _steps(self, found: Sequence[Blocker], pod: Raw, place: Place) -> list[Step] | None:
+    def _steps(self, found: Sequence[Blocker], pod: ReadOnly, place: Place) -> list[Step] | None:
         """Return the steps that mend these blockers; None if one of them needs more than tolerations and labels of machines."""
         labels = offered_amounts(place, {})
         for blocker in found:
@@ -162,7 +160,7 @@ class AlternativeSearch:
             chosen += list(way)
         return chosen if each is not None else None
 
-    def _judged(self, edits: tuple[Edit, ...], then: Raw, words: AuthorRequests, target: FixTarget) -> AlternativePod | None:
+    def _judged(self, edits: tuple[Edit, ...], then: ReadOnly, words: AuthorRequests, target: FixTarget) -> AlternativePod | None:
         wanted = wants(then)
         asked = self._asked(wanted)
         if asked is None:
@@ -188,12 +186,12 @@ def _room(target: FixTarget, amounts: Mapping[str, int]) -> Soon:
     return "later"
 
 
-def _containers(pod: Raw) -> Iterator[Raw]:
+def _containers(pod: ReadOnly) -> Iterator[ReadOnly]:
     for field in ("containers", "initContainers"):
         yield from value_at(pod, ("spec", field)) or ()
 
 
-def _pinned(pod: Raw, labels: Mapping[str, str]) -> Iterator[Edit]:
+def _pinned(pod: ReadOnly, labels: Mapping[str, str]) -> Iterator[Edit]:
     written = value_at(pod, SELECTOR)
     for key, value in labels.items():
         before = written.get(key) if isinstance(written, Mapping) else None

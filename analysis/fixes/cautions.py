@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from analysis.fixes.targets import TargetDevice
-from analysis.scan.machines import PRODUCT_KEYS, Machines
+from analysis.scan.machines import Machines
 from analysis.scan.seen import GROUP_KEYS
 from catalog import Catalog, Resource
 from catalog.platforms import Capacity
+from catalog.prices import PRODUCT_KEYS
 from kube.labels import Expression
 from kube.scheduling import SELECTOR, Wants, wants
-from kube.tree import map_at, text_of, value_at
+from kube.tree import ReadOnly, map_at, text_of, value_at
 from policies.offers.table import Table
 from policies.pods.annotations import SLICE
 from policies.verdict import Edit
 
-Raw = Mapping[str, Any]
 _TOLERATIONS = ("spec", "tolerations")
 
 
@@ -47,7 +47,7 @@ class AuthorRequests:
 
 
 def read_author_requests(
-    pod: Raw, name: Resource, device: TargetDevice | None, catalog: Catalog, tables: Mapping[str, Table]
+    pod: ReadOnly, name: Resource, device: TargetDevice | None, catalog: Catalog, tables: Mapping[str, Table]
 ) -> AuthorRequests:
     """Return what the author asks for. ``device``: what the pod gets as it is."""
     wanted = wants(pod)
@@ -106,7 +106,7 @@ def is_placement(key: str, catalog: Catalog) -> bool:
 
 
 def _memory(
-    pod: Raw, name: Resource, wanted: Wants, words: tuple[Expression, ...], catalog: Catalog, tables: Mapping[str, Table]
+    pod: ReadOnly, name: Resource, wanted: Wants, words: tuple[Expression, ...], catalog: Catalog, tables: Mapping[str, Table]
 ) -> int | None:
     """Return the least memory of a device that the author's words admit: the annotation, the name of a slice, labels."""
     annotation = text_of(map_at(value_at(pod, ("metadata",)) or {}, "annotations").get(SLICE))

@@ -5,10 +5,9 @@ Whether a step does mend it is for the policies to judge (``analysis.fixes.admit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from math import ceil
-from typing import Any
 
 from analysis.fixes import lowering
 from analysis.fixes.edits import put, remove
@@ -17,14 +16,13 @@ from catalog import Catalog
 from kube.pod import DEADLINE, GRACE
 from kube.quantity import QuantityError, parse
 from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, wants
-from kube.tree import Path, maps_in, value_at
+from kube.tree import Path, ReadOnly, maps_in, value_at
 from policies.messages import At, Phrase
 from policies.pods.annotations import OPT_OUT, SLICE
 from policies.pods.permissions import FRACTION_DEVICES, fraction_keys
 from policies.pods.queue_systems import SYSTEMS
 from policies.verdict import Edit, Violation
 
-Raw = Mapping[str, Any]
 _ANNOTATIONS: Path = ("metadata", "annotations")
 _METADATA = (_ANNOTATIONS, ("metadata", "labels"))
 _NODE_NAME: Path = ("spec", "nodeName")
@@ -35,7 +33,7 @@ MOST_OFFERED = 6
 """Values of one fix that are tried: a label may have hundreds."""
 
 
-def ways(one: Violation, pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+def ways(one: Violation, pod: ReadOnly, catalog: Catalog) -> Iterator[Steps]:
     """Yield what could mend a denial of a pod, the gentlest of each place first.
 
     ``pod``: as its author wrote it, with the steps that were taken before. What only policies wrote cannot be mended there.
@@ -106,7 +104,7 @@ def _labels(one: object) -> Iterator[str]:
         yield from chain.from_iterable(map(_labels, one))
 
 
-def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path], pod: ReadOnly, catalog: Catalog) -> Iterator[Steps]:
     """Yield the steps at one place."""
     present = value_at(pod, path) is not None if path else False
     if _is_amount(path):
@@ -155,20 +153,20 @@ def _step(kind: StepKind, edits: Iterable[Edit]) -> Steps:
     return (Step(kind, tuple(edits)),)
 
 
-def _put(pod: Raw, path: Path, value: object) -> Edit:
+def _put(pod: ReadOnly, path: Path, value: object) -> Edit:
     return put(path, value, "add" if value_at(pod, path) is None else "replace")
 
 
-def _fields(term: Raw) -> Iterator[tuple[int, Raw]]:
+def _fields(term: ReadOnly) -> Iterator[tuple[int, ReadOnly]]:
     return enumerate(maps_in(term.get("matchFields")))
 
 
-def _devices(pod: Raw, resources: Path, catalog: Catalog) -> list[str]:
+def _devices(pod: ReadOnly, resources: Path, catalog: Catalog) -> list[str]:
     held = [name for side in _SIDES for name in value_at(pod, (*resources, side)) or ()]
     return [name for name in dict.fromkeys(held) if catalog.resource(name) is not None]
 
 
-def _amount(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+def _amount(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path], pod: ReadOnly, catalog: Catalog) -> Iterator[Steps]:
     """Yield the ways with one amount: as much as on its other side, a whole number, another number, another name."""
     around, name = path[:-2], path[-1]
     sides = {side: value for side in _SIDES if (value := value_at(pod, (*around, side, name))) is not None}
@@ -196,7 +194,7 @@ def _whole(value: str) -> int | None:
     return number if number > 0 else None
 
 
-def _other_names(name: str, offered: Iterable[str], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+def _other_names(name: str, offered: Iterable[str], pod: ReadOnly, catalog: Catalog) -> Iterator[Steps]:
     """Yield the names that the fix gives, and the vendor's whole devices. Where each container asks for the name of the fix beside this
     one, which no device has, this one goes; no other name that a container asks for beside it is taken."""
     if "/" not in name:
@@ -215,7 +213,7 @@ def _other_names(name: str, offered: Iterable[str], pod: Raw, catalog: Catalog) 
             yield _step("rename", edits)
 
 
-def _fewer(name: str, most: list[int], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+def _fewer(name: str, most: list[int], pod: ReadOnly, catalog: Catalog) -> Iterator[Steps]:
     """Yield the ways to ask for fewer devices of one name."""
     if catalog.resource(name) is None:
         return
@@ -228,7 +226,7 @@ def _fewer(name: str, most: list[int], pod: Raw, catalog: Catalog) -> Iterator[S
             yield tuple(Step("lower", edits) for edits in lower)
 
 
-def _of_label(key: str, texts: list[str], pod: Raw) -> Iterator[Steps]:
+def _of_label(key: str, texts: list[str], pod: ReadOnly) -> Iterator[Steps]:
     """Yield the ways with one label: a value that the fix names wherever the author wrote it, or none of it."""
     selected = (*SELECTOR, key) if value_at(pod, (*SELECTOR, key)) is not None else ()
     terms = enumerate(maps_in(value_at(pod, TERMS)))
@@ -243,5 +241,5 @@ def _of_label(key: str, texts: list[str], pod: Raw) -> Iterator[Steps]:
     yield (*_step("unlabel", [remove(selected)]), *drops) if selected else drops
 
 
-def _expressions(term: Raw) -> Iterator[tuple[int, Raw]]:
+def _expressions(term: ReadOnly) -> Iterator[tuple[int, ReadOnly]]:
     return enumerate(maps_in(term.get("matchExpressions")))

@@ -8,16 +8,15 @@ from typing import Any
 
 from analysis.fixes.edits import changed, put, remove
 from kube.requests import requests, to_units
-from kube.tree import Path, remove_at, value_at
+from kube.tree import Path, ReadOnly, remove_at, value_at
 from policies.verdict import Edit
 
-Raw = Mapping[str, Any]
 _WHOLE: Path = ("spec", "resources")
 MOST_TOGETHER = 3
 """Places that are lowered together at most."""
 
 
-def holders(name: str, pod: Raw) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def holders(name: str, pod: ReadOnly) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Yield the maps of limits and requests of containers that name a resource."""
     for field in ("containers", "initContainers"):
         for i, _ in enumerate(value_at(pod, ("spec", field)) or ()):
@@ -28,14 +27,14 @@ def holders(name: str, pod: Raw) -> Iterator[tuple[Path, Mapping[str, Any]]]:
                     yield path, found
 
 
-def renamed(pod: Raw, old: str, new: str) -> Iterator[Edit]:
+def renamed(pod: ReadOnly, old: str, new: str) -> Iterator[Edit]:
     """Yield the edits by which a pod asks for a resource under another name; none where the names are the same."""
     for path, found in holders(old, pod) if old != new else ():
         yield remove((*path, old))
         yield put((*path, new), found[old])
 
 
-def lowered(pod: Raw, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | None:
+def lowered(pod: ReadOnly, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | None:
     """Return the edits, place by place, by which the pod asks for no more than ``most``: () if it does not now, None if there
     are none. A device is asked for once at least where it is asked for."""
     if _total(pod, name) <= max(0, most):  # what is not asked for may be overcommitted
@@ -51,7 +50,7 @@ def lowered(pod: Raw, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | No
     return None
 
 
-def _whole_pod(pod: Raw, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | None:
+def _whole_pod(pod: ReadOnly, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | None:
     """Return the edits where the whole pod asks: it may not ask for less than its containers together
     (pkg/apis/core/v1/validation ``validatePodResourceConsistency``)."""
     of_containers = lowered(remove_at(pod, _WHOLE), name, most)
@@ -59,7 +58,7 @@ def _whole_pod(pod: Raw, name: str, most: int) -> tuple[tuple[Edit, ...], ...] |
     return None if of_containers is None else (*of_containers, tuple(_written(pod, name, _WHOLE, left)))
 
 
-def _largest(pod: Raw, name: str, chosen: Sequence[Path], least: int, most: int) -> int:
+def _largest(pod: ReadOnly, name: str, chosen: Sequence[Path], least: int, most: int) -> int:
     """Return the largest cap of all chosen places that will do."""
     low, high = least, max(_now(pod, name, place) for place in chosen)
     while low < high:
@@ -71,11 +70,11 @@ def _largest(pod: Raw, name: str, chosen: Sequence[Path], least: int, most: int)
     return low
 
 
-def _capped(pod: Raw, name: str, chosen: Sequence[Path], cap: int) -> tuple[tuple[Edit, ...], ...]:
+def _capped(pod: ReadOnly, name: str, chosen: Sequence[Path], cap: int) -> tuple[tuple[Edit, ...], ...]:
     return tuple(tuple(_written(pod, name, place, cap)) for place in chosen if _now(pod, name, place) > cap)
 
 
-def _written(pod: Raw, name: str, place: Path, value: int) -> Iterator[Edit]:
+def _written(pod: ReadOnly, name: str, place: Path, value: int) -> Iterator[Edit]:
     """Yield the request; of what may not be overcommitted the limit too (pkg/apis/core/v1/validation ``ValidateResourceRequirements``)."""
     text = f"{value}m" if name == "cpu" else str(value)
     if name in (value_at(pod, (*place, "limits")) or ()) and ("/" in name or name.startswith("hugepages-")):
@@ -83,12 +82,12 @@ def _written(pod: Raw, name: str, place: Path, value: int) -> Iterator[Edit]:
     yield put((*place, "requests", name), text, "replace" if name in (value_at(pod, (*place, "requests")) or ()) else "add")
 
 
-def _now(pod: Raw, name: str, place: Path) -> int:
+def _now(pod: ReadOnly, name: str, place: Path) -> int:
     found = (to_units(name, value) for side in ("requests", "limits") if (value := value_at(pod, (*place, side, name))) is not None)
     return next((one for one in found if one is not None), 0)
 
 
-def _total(pod: Raw, name: str) -> int:
+def _total(pod: ReadOnly, name: str) -> int:
     return requests(pod["spec"]).amounts.get(name, 0)
 
 

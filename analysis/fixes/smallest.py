@@ -6,19 +6,18 @@ import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product
-from typing import Any
 
 from analysis.fixes.edits import changed
 from analysis.fixes.steps import WEIGHTS, Offered, Step, alternatives, edits_of
 from catalog import Catalog
 from kube.node import Node
 from kube.scheduling import Blocker, Wants, wants
+from kube.tree import ReadOnly
 from policies.placement.fleet import Fleet, Outlook, Place, blockers, outlook
 from policies.placement.pool_blockers import most_devices
 from policies.verdict import Edit, Violation
 
-Raw = Mapping[str, Any]
-Admit = Callable[[Raw], tuple[Raw, tuple[Violation, ...]]]
+Admit = Callable[[ReadOnly], tuple[ReadOnly, tuple[Violation, ...]]]
 """Returns a pod as it would be admitted, and why policies would deny it."""
 MOST_OF_ONE = 64
 """Ways to mend one place that are tried: six blockers of two alternatives each."""
@@ -50,7 +49,7 @@ class SearchResult:
     """Of a pod that policies deny: what it comes to with the change; None if no place is known."""
 
 
-def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
+def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
     """Return the change with the fewest steps; among these the gentlest, and a node before a NodePool.
 
     ``pod``: as its author wrote it; it is judged as it would be admitted. A pod that has a place needs none: its change has no
@@ -69,7 +68,7 @@ def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int =
     return SearchResult(fix=None, forbidden=forbidden)
 
 
-def _candidates(pod: Raw, admitted: Raw, fleet: Fleet, catalog: Catalog) -> Iterator[Fix]:
+def _candidates(pod: ReadOnly, admitted: ReadOnly, fleet: Fleet, catalog: Catalog) -> Iterator[Fix]:
     """Yield what may mend any place, the smallest first."""
     wanted = wants(admitted)
     waiting: list[tuple[int, int, int, int, tuple[Step, ...], Place]] = []
@@ -106,7 +105,7 @@ def offered_amounts(place: Place, requests: Mapping[str, int]) -> Offered:
     return Offered(labels=labels, amounts=most_devices(place))
 
 
-def runs(pod: Raw, fleet: Fleet) -> list[Place]:
+def runs(pod: ReadOnly, fleet: Fleet) -> list[Place]:
     """Return the places that take a pod as it is."""
     wanted = wants(pod)
     every: list[Place] = [*fleet.nodes, *fleet.pools]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from analysis.fixes import lowering
 from analysis.fixes.edits import changed, put, remove
@@ -13,10 +13,9 @@ from catalog import Catalog
 from catalog.names import CatalogNames
 from kube.requests import PODS
 from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, Blocker
-from kube.tree import Path, maps_in, value_at
+from kube.tree import Path, ReadOnly, maps_in, value_at
 from policies.verdict import Edit
 
-Raw = Mapping[str, Any]
 StepKind = Literal["tolerate", "equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower", "unport"]
 WEIGHTS: Mapping[StepKind, int] = {
     "tolerate": 0,
@@ -58,7 +57,7 @@ class Offered:
     amounts: Mapping[str, int]
 
 
-def alternatives(found: Sequence[Blocker], pod: Raw, offered: Offered, catalog: Catalog) -> list[tuple[Steps, ...]] | None:
+def alternatives(found: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog: Catalog) -> list[tuple[Steps, ...]] | None:
     """Return for each blocker the ways to mend it, each of one step or more; None if one of them cannot be mended in the pod.
 
     ``pod``: as its author wrote it. What stands in it only because a policy wrote it cannot be mended there.
@@ -95,7 +94,7 @@ def _toleration(same: Sequence[Blocker]) -> Step:
     return Step("tolerate", (put((*TOLERATIONS, "-"), value),))
 
 
-def _steps(blocker: Blocker, pod: Raw, offered: Offered) -> Iterator[Steps]:
+def _steps(blocker: Blocker, pod: ReadOnly, offered: Offered) -> Iterator[Steps]:
     match blocker.kind:
         case "label" | "machines" if blocker.path[: len(SELECTOR)] == SELECTOR:
             yield from _selector(blocker, pod, offered)
@@ -105,7 +104,7 @@ def _steps(blocker: Blocker, pod: Raw, offered: Offered) -> Iterator[Steps]:
             yield from _ports(blocker, pod)
 
 
-def _selector(blocker: Blocker, pod: Raw, offered: Offered) -> Iterator[Steps]:
+def _selector(blocker: Blocker, pod: ReadOnly, offered: Offered) -> Iterator[Steps]:
     if value_at(pod, blocker.path) is None:
         return
     for value in offered.labels.get(blocker.key, ()):
@@ -113,7 +112,7 @@ def _selector(blocker: Blocker, pod: Raw, offered: Offered) -> Iterator[Steps]:
     yield (Step("unlabel", (remove(blocker.path),)),)
 
 
-def _expression(blocker: Blocker, pod: Raw, offered: Offered) -> Iterator[Steps]:
+def _expression(blocker: Blocker, pod: ReadOnly, offered: Offered) -> Iterator[Steps]:
     written = value_at(pod, blocker.path)
     if not isinstance(written, Mapping) or written.get("key") != blocker.key:
         return
@@ -125,7 +124,7 @@ def _expression(blocker: Blocker, pod: Raw, offered: Offered) -> Iterator[Steps]
     yield (Step("unlabel", (), drops=blocker.path),)
 
 
-def _amounts(short: Sequence[Blocker], pod: Raw, offered: Offered, catalog: Catalog) -> Iterator[Steps]:
+def _amounts(short: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog: Catalog) -> Iterator[Steps]:
     """Yield the ways to mend all amounts at once: other names under which the place has devices of the same vendor, and then
     less where there is still not enough."""
     most = {**offered.amounts, **{one.key: min(one.have, offered.amounts.get(one.key, one.have)) for one in short}}
@@ -138,7 +137,7 @@ def _amounts(short: Sequence[Blocker], pod: Raw, offered: Offered, catalog: Cata
             yield *(Step("rename", one) for one in edits), *(Step("lower", one) for steps in lower for one in steps or ())
 
 
-def _others(name: str, pod: Raw, most: Mapping[str, int], catalog: Catalog) -> Iterator[str]:
+def _others(name: str, pod: ReadOnly, most: Mapping[str, int], catalog: Catalog) -> Iterator[str]:
     """Yield the other names of devices of one vendor that the place has, whole devices first."""
     asked = catalog.resource(name)
     held = [found for _, found in lowering.holders(name, pod)]
@@ -150,7 +149,7 @@ def _others(name: str, pod: Raw, most: Mapping[str, int], catalog: Catalog) -> I
             yield one
 
 
-def _ports(blocker: Blocker, pod: Raw) -> Iterator[Steps]:
+def _ports(blocker: Blocker, pod: ReadOnly) -> Iterator[Steps]:
     if value_at(pod, ("spec", "hostNetwork")) is True:
         return
     edits = []
@@ -163,7 +162,7 @@ def _ports(blocker: Blocker, pod: Raw) -> Iterator[Steps]:
         yield (Step("unport", tuple(edits)),)
 
 
-def edits_of(steps: Iterable[Step], pod: Raw) -> tuple[Edit, ...]:
+def edits_of(steps: Iterable[Step], pod: ReadOnly) -> tuple[Edit, ...]:
     """Return the edits of all steps together. Expressions of one term go together, from the last on; a term without any would
     match no node, so that with the last one the required affinity goes."""
     chosen = list(steps)
@@ -178,7 +177,7 @@ def edits_of(steps: Iterable[Step], pod: Raw) -> tuple[Edit, ...]:
     return (*found, *map(remove, drops))
 
 
-def _emptied(pod: Raw) -> Path:
+def _emptied(pod: ReadOnly) -> Path:
     """Return the largest part of the affinity that holds nothing but the required terms."""
     path: Path = TERMS[:-1]
     while len(path) > 2 and len(value_at(pod, path[:-1]) or ()) == 1:

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.scan.machines import INSTANCE_TYPE, PRODUCT_KEYS, Machines
+from analysis.scan.machines import Machines
 from catalog import Catalog, Gpu, MigProfile, Resource
 from catalog.platforms import Capacity
-from catalog.prices import Prices
+from catalog.prices import PRODUCT_KEYS, Prices
 from kube.node import Node, NodeGroup
+from kube.well_known import CAPACITY_TYPE, INSTANCE_TYPE
 from policies.facts.platform_detection import home
 from policies.offers.table import Offer, Table
 from policies.placement.fleet import Fleet
 from policies.placement.pools import Pool
 
-CAPACITY = "karpenter.sh/capacity-type"
 KINDS = ("gpu", "shared", "mig")
 """Kinds of resources that one may be asked for in place of another: partitions, parts and claims have sizes of their own."""
 _SLICED = "-MIG-"
@@ -161,10 +161,10 @@ def _single(offer: Offer, key: str) -> str:
 
 def _capacities(pool: Pool, table: Table) -> list[Capacity | None]:
     """Return the capacity types that a NodePool may buy; None for the one that Karpenter chooses where it does not say."""
-    own = pool.requirements.get(CAPACITY)
+    own = pool.requirements.get(CAPACITY_TYPE)
     if own is None or own.complement:
         return [None]
-    return [name for name, labels in table.platform.capacity.items() if labels.get(CAPACITY) in own.values]
+    return [name for name, labels in table.platform.capacity.items() if labels.get(CAPACITY_TYPE) in own.values]
 
 
 def _profiles(catalog: Catalog) -> dict[str, MigProfile]:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.replay import effects
-from kube.pod import Raw
-from kube.tree import apply_patch, map_at, maps_in
+from kube.tree import Raw, apply_patch, map_at, maps_in
 from policies.pods.projection import ORDINARY
 
 _SECONDS = 300

@@ -12,8 +12,7 @@ from analysis.replay.noted import Noted, Then, answered, noted, operations
 from analysis.reviews import review
 from analysis.reviews.review import ReviewError, Unreadable
 from catalog import Catalog
-from kube.pod import Raw
-from kube.tree import map_at, text_of
+from kube.tree import Raw, map_at, text_of
 from policies.request import Request
 from policies.workloads.controllers import bare_pod
 

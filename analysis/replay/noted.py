@@ -15,8 +15,7 @@ from analysis.admission_preview import Judgement
 from analysis.replay import recorded
 from analysis.replay.decision import RecordedDecision
 from analysis.reviews import audit_annotations
-from kube.pod import Raw
-from kube.tree import map_at, text_of
+from kube.tree import Raw, map_at, text_of
 from registration.configurations import DOMAIN
 
 _PATCH, _MUTATION = "patch.webhook.admission.k8s.io/", "mutation.webhook.admission.k8s.io/"

@@ -12,7 +12,7 @@ import contextlib
 import orjson
 
 from documents import json_depth
-from kube.pod import Raw
+from kube.tree import Raw
 
 MOST_READ = 64 * 2**10
 """The most bytes of what a decision reads of a pod: usually 1 KiB, 15 with long lists of instance types."""

@@ -11,8 +11,8 @@ from analysis.reviews import claim_review, review, workload_advice
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.decoding import Unreadable
 from analysis.reviews.workload_advice import AROUND, Advised
-from kube.pod import PodError, Raw
-from kube.tree import map_at
+from kube.pod import PodError
+from kube.tree import Raw, map_at
 from policies.document import InputError
 from policies.pods.permissions import QUEUE_NAME
 from policies.request import Phase

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from catalog import Catalog, Gpu, MachineType
+from catalog.prices import PRODUCT_KEYS
+from kube.well_known import INSTANCE_TYPE
 
-INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-PRODUCT_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
 _ENDINGS = ("-SHARED",)
 _SLICED = "-MIG-"
 

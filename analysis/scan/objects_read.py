@@ -10,7 +10,7 @@ from typing import NamedTuple
 from analysis.audit.assessment import Owners
 from analysis.audit.stored_pod import Controller, StoredPod
 from kube.node import Occupant
-from kube.pod import Raw
+from kube.tree import Raw
 from policies.facts.cluster_facts import ClusterFacts
 from policies.modes.advertised import Published
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from analysis.audit.stored_pod import StoredPod
-from kube.pod import PodError, Raw
+from kube.pod import PodError
+from kube.tree import Raw
 from policies.engine import evaluate
 from policies.lru import LruCache
 from policies.state.snapshot import Snapshot

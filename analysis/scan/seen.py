@@ -16,10 +16,11 @@ from analysis.scan.machines import Machines
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog, Gpu
 from catalog.prices import Prices
-from kube.pod import Pod, PodError, Raw
+from kube.pod import Pod, PodError
 from kube.quantity import QuantityError, parse
 from kube.taints import Taint
-from kube.tree import map_at
+from kube.tree import Raw, map_at
+from kube.well_known import AKS_GROUP, EKS_GROUP, GKE_GROUP, NODE_POOL
 from policies.facts.platform_detection import home, newer
 from policies.placement.fleet import Fleet, fleet_of
 from policies.planning import devices
@@ -40,10 +41,10 @@ NOTEBOOKS = frozenset({"Notebook"})
 NOTEBOOK_LABEL = "hub.jupyter.org/username"
 """Label that KubeSpawner gives the pod of a user's notebook server (jupyterhub/kubespawner, ``common_labels``)."""
 GROUP_KEYS = (
-    ("NodePool", "karpenter.sh/nodepool"),
-    ("node group", "eks.amazonaws.com/nodegroup"),
-    ("node pool", "cloud.google.com/gke-nodepool"),
-    ("agent pool", "kubernetes.azure.com/agentpool"),
+    ("NodePool", NODE_POOL),
+    ("node group", EKS_GROUP),
+    ("node pool", GKE_GROUP),
+    ("agent pool", AKS_GROUP),
     ("node template", "scheduling.cast.ai/node-template"),
 )
 """What a group of nodes is called, and the label that has its name; the first that a node carries counts."""

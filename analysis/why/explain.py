@@ -11,7 +11,7 @@ from typing import Any
 from analysis import admission_preview
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.audit.judged import AuditedDecision, audit_pod
-from analysis.audit.stored_pod import FINISHED, StoredPod, stored, widest
+from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
 from analysis.why import denied, fixes, queued
@@ -19,11 +19,12 @@ from analysis.why.denied import Admission
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
-from catalog.prices import Prices
+from catalog.prices import MODEL_KEYS, Prices
 from kube.node import NodeGroup
 from kube.pod import DEFAULT_SCHEDULER, PodError
 from kube.scheduling import Wants, wants
-from kube.tree import apply_patch, map_at, maps_in, text_of
+from kube.tree import Raw, apply_patch, map_at, maps_in, text_of
+from kube.well_known import FINISHED
 from policies.engine import arrived
 from policies.patch import valid_entries
 from policies.patch.applied import APPLIED
@@ -32,10 +33,6 @@ from policies.placement.fleet import Fleet, best, blockers, outlook
 from policies.placement.pools import Pool
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
-
-Raw = dict[str, Any]
-_KINDS = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")
-"""Labels that say what a machine is."""
 
 
 class Explainer:
@@ -224,7 +221,7 @@ def _of_group(wanted: Wants, group: NodeGroup, fleet: Fleet) -> PlaceKind:
 
 def _title(group: NodeGroup, wanted: Wants) -> str:
     """Return what nodes of a group are, as their labels say, and what they have of the devices that the pod asks for."""
-    words = [group.labels[key] for key in _KINDS if key in group.labels][:2]
+    words = [group.labels[key] for key in MODEL_KEYS if key in group.labels][:2]
     devices = [f"{count} {name}" for name, count in sorted(group.allocatable.items()) if "/" in name and count]
     asked = [one for one in devices if one.partition(" ")[2] in wanted.requests]
     return ", ".join((*words, *(asked or devices)[:3]))

@@ -8,12 +8,11 @@ from typing import Any
 
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.template_edits import project
-from kube.tree import map_at, maps_in, set_at, value_at
+from kube.tree import Raw, map_at, maps_in, set_at, value_at
 from policies.patch.applied import APPLIED
 from policies.verdict import Edit
 from policies.workloads import parts
 
-Raw = dict[str, Any]
 _METADATA = ("name", "namespace", "labels", "annotations")
 _ANNOTATIONS = (
     "kubectl.kubernetes.io/last-applied-configuration",

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from analysis.admission import manifests
 from analysis.admission.manifests import Manifest
 from catalog import Catalog
 from kube.node import Occupant
+from kube.tree import Raw
 from policies.document import Document, InputError
 from policies.state.objects import Change, Key
-
-Raw = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,8 @@ from typing import Any
 
 from analysis.why.explanation import Told
 from analysis.why.surroundings import Surroundings
-from kube.tree import map_at, maps_in, text_of
+from kube.tree import Raw, map_at, maps_in, text_of
 
-Raw = dict[str, Any]
 MOST_TOLD = 6
 """Things told that are shown: the newest of each reporter and reason."""
 _NOISE = ("Pulled", "Pulling", "Created", "Started", "Scheduled", "SuccessfulCreate", "ScalingReplicaSet", "SuccessfulDelete", "Completed")

@@ -19,10 +19,10 @@ from analysis.scan.seen import see
 from analysis.world.counts import counts
 from analysis.world.happenings import Happening
 from analysis.world.recorded import ByPolicy, Recorded
-from analysis.world.world import Raw, World
+from analysis.world.world import World
 from catalog import Catalog
 from catalog.prices import Prices
-from kube.tree import apply_patch
+from kube.tree import Raw, apply_patch
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Update, Updater

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 from analysis.audit.stored_report import KINDS as REPORT_KINDS
 from analysis.audit.stored_report import StoredReport, is_ours, stored_report
-from kube.events import NOTE
-from kube.tree import map_at, text_of
+from kube.tree import Raw, map_at, text_of
+from kube.well_known import EVENT_NOTE
 from policies.policy import CONTROLLER
 
-Raw = dict[str, Any]
 MOST = 2000
 """Events that are held, the newest: two hours of what Berth sends at most (``cluster/status/events``)."""
 NOT_CREATED = "FailedCreate"
@@ -48,7 +47,7 @@ def happening(event: Mapping[str, Any]) -> Happening:
         subject=f"{text_of(regarding.get('kind'))}/{text_of(regarding.get('name'))}",
         reason=text_of(event.get("reason")),
         well=event.get("type") != "Warning",
-        text=(text_of(event.get("message")) or text_of(event.get("note")))[:NOTE],
+        text=(text_of(event.get("message")) or text_of(event.get("note")))[:EVENT_NOTE],
         times=count if isinstance(count, int) and not isinstance(count, bool) else 1,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from analysis.audit.ledger import Ledger
 from analysis.audit.stored_report import StoredReport
@@ -16,11 +15,10 @@ from analysis.world.counts import WorldCounts
 from analysis.world.happenings import Happening
 from analysis.world.recorded import ByPolicy
 from catalog.prices import Prices
+from kube.tree import Raw
 from policies.state.objects import Change, Key, ObjectEntry
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options
-
-Raw = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)

@@ -10,7 +10,7 @@ from analysis.scan.remedies import Remedies
 from cli.output.diff import coloured, unified
 from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
-from kube.pod import Raw
+from kube.tree import Raw
 from policies.patch.applied import APPLIED
 
 

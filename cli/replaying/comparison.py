@@ -16,8 +16,8 @@ from analysis.replay.tally import ReplayOutcome
 from analysis.reviews.decoding import MOST_READ, Unreadable, encoded
 from catalog.prices import Prices
 from cli.output.diff import HEADER, unified
-from kube.pod import PodError, Raw
-from kube.tree import apply_patch, remove_at
+from kube.pod import PodError
+from kube.tree import Raw, apply_patch, remove_at
 from policies import work_budget
 from policies.lru import LruCache
 from policies.patch.applied import APPLIED

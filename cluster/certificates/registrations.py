@@ -20,7 +20,8 @@ from cluster.certificates.secret_store import decoded
 from cluster.client.api_client import Client
 from cluster.client.errors import Rejected
 from cluster.watch.store import Tell
-from cluster.watch.trims import Raw, map_of
+from cluster.watch.trims import map_of
+from kube.tree import Raw
 
 MANAGER = "berth-certificates"
 GROUP = "/apis/admissionregistration.k8s.io/v1"

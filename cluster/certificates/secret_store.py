@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from cluster.client.api_client import Client
 from cluster.client.errors import Rejected
-from cluster.watch.trims import Raw, map_of
+from cluster.watch.trims import map_of
+from kube.tree import Raw
 
 REQUEST = "berth.dev/rotate"
 """Annotation by which a person asks for a rotation: ``ca`` or ``leaf``, a space, and a text that no earlier

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from policies.document import Document
 
 MOST = 2**24

@@ -8,7 +8,7 @@ from analysis.audit.ledger import Ledger
 from analysis.audit.workload_report import ReportedWorkload
 from cluster.reports.stored_reports import Cause, ReportKey, cause_of, causes
 from cluster.status.events import About, Events
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 
 REASONS = {
     "would-deny": "WouldBeDenied",

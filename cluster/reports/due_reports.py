@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from analysis.audit.ledger import Ledger
 from analysis.audit.workload_report import ReportedWorkload
 from cluster.reports.stored_reports import ReportKey
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 
 
 class DueReports:

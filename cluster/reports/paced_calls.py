@@ -13,7 +13,7 @@ from cluster.client.errors import Failure, Reply
 from cluster.client.new_errors import NewErrors
 from cluster.status.writer import ANSWER, MOST_ERRORS, REPEAT_AFTER, HeldLease, pause_after
 from cluster.watch.store import Tell
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 
 RATE = 200.0
 """Most writes per second: 10,000 reports take 50 s."""

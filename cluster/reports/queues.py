@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from analysis.audit.ledger import PodKey
 from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.templates import STAND_IN
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from policies.workloads.controllers import group_of
 
 

@@ -11,8 +11,8 @@ import orjson
 
 from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw, map_of
-from kube.tree import maps_in, text_of
+from cluster.watch.trims import map_of
+from kube.tree import Raw, maps_in, text_of
 
 ReportKey = tuple[str, str]
 """(namespace, name)"""

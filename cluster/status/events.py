@@ -21,8 +21,8 @@ from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
-from cluster.watch.trims import Raw
-from kube.events import NOTE
+from kube.tree import Raw
+from kube.well_known import EVENT_NOTE
 from policies.policy import API_VERSION, CONTROLLER
 from policies.state.objects import Key
 
@@ -176,7 +176,7 @@ class Events:
             "action": event.action,
             "reason": event.reason,
             "type": "Normal" if event.well else "Warning",
-            "note": text if len(text) <= NOTE else text[: NOTE - 3] + "...",
+            "note": text if len(text) <= EVENT_NOTE else text[: EVENT_NOTE - 3] + "...",
             "regarding": regarding | ({"namespace": namespace} if namespace else {}),
         }
 

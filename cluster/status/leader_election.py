@@ -20,7 +20,8 @@ from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Rejected, Reply, Unreachable
 from cluster.watch.store import Tell
-from cluster.watch.trims import Raw, map_of
+from cluster.watch.trims import map_of
+from kube.tree import Raw
 
 DURATION = 15
 """Seconds without a renewal after which another replica takes over."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.conditions import ObjectStatus
 from analysis.conditions.conditions import Condition
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 
 
 def differs(finding: ObjectStatus, status: Mapping[str, Any]) -> bool:

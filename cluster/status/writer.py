@@ -29,7 +29,7 @@ from cluster.status.patch import differs, patch, stored_conditions
 from cluster.status.write_history import History, WriteHistory
 from cluster.watch.kinds import KINDS
 from cluster.watch.store import Tell
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from policies.state.objects import Key, ObjectEntry, id_of
 from policies.state.snapshot import Snapshot
 

@@ -14,7 +14,7 @@ from analysis.audit.templates import template_pods
 from catalog import Catalog, Workload
 from cluster.survey.workloads import trimmed
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from policies.pods.projection import Reads
 from policies.workloads.controllers import group_of
 from policies.workloads.pods import Around

@@ -10,9 +10,9 @@ from urllib.parse import quote
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import Reply
+from kube.tree import Raw
 from policies.workloads.templates import workload_of
 
-Raw = dict[str, Any]
 MOST = 500
 """Objects of one list: what is told of one workload; a list that is longer is cut, and that is named."""
 KUEUE = ("v1beta2", "v1beta1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.audit.stored_pod import controller_of
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 
 
 def owned(value: Raw, api_version: str, kind: str) -> Raw:

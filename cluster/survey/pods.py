@@ -8,7 +8,8 @@ from analysis.audit.stored_pod import may_hold_devices, stored
 from catalog import Catalog
 from cluster.survey.owners import owned
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw, map_of
+from cluster.watch.trims import map_of
+from kube.tree import Raw
 from policies.pods.projection import Reads
 
 NOT_FINISHED = ("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed")

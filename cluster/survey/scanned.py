@@ -8,12 +8,14 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from analysis.audit.stored_pod import FINISHED, StoredPod, controller_of, may_hold_devices, stored
+from analysis.audit.stored_pod import StoredPod, controller_of, may_hold_devices, stored
 from analysis.scan.objects_read import PlainPods
 from catalog import Catalog
 from cluster.watch.kinds import KINDS, QUEUES, Watched
-from cluster.watch.trims import Raw, labels_alone, map_of, node, spec_alone
+from cluster.watch.trims import labels_alone, map_of, node, spec_alone
 from kube.node import Occupant, occupant
+from kube.tree import Raw
+from kube.well_known import FINISHED
 from policies.pods.projection import Reads
 
 

@@ -11,7 +11,7 @@ from cluster.client.api_client import Client
 from cluster.client.errors import Rejected
 from cluster.watch.kinds import Watched
 from cluster.watch.listing import Listing
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 
 AT_ONCE = 4
 """Lists at a time: kube-apiserver's share for one user is a few seats (API priority and fairness)."""

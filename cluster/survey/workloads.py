@@ -10,7 +10,8 @@ from analysis.audit.templates import template_pods
 from catalog import Catalog
 from cluster.survey.owners import owned
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw, map_of
+from cluster.watch.trims import map_of
+from kube.tree import Raw
 from policies.pods.projection import Reads
 
 PLURALS = {

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 import orjson
 
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw
-from kube.tree import map_at
+from kube.tree import Raw, map_at
 from policies.document import UNREAD
 
 SHARE = 2 * 2**20

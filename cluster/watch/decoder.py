@@ -9,9 +9,8 @@ from typing import Any, Literal, cast
 from cluster.client.errors import Garbled, Rejected, Reply
 from cluster.watch.bounds import size_of, size_problem, strip_object
 from cluster.watch.kinds import PARTIAL, Watched
-from cluster.watch.trims import Raw
 from documents import json_depth
-from kube.tree import map_at
+from kube.tree import Raw, map_at
 
 LIST_END = "k8s.io/initial-events-end"
 """k8s.io/apimachinery pkg/apis/meta/v1 InitialEventsAnnotationKey"""

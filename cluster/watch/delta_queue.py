@@ -17,7 +17,7 @@ import orjson
 
 from cluster.watch.bounds import ENTRY, share_problem, size_of, size_problem, strip_object
 from cluster.watch.kinds import KINDS, Watched
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from policies.document import UNREAD
 from policies.state.objects import Key
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote
 
-from cluster.watch.trims import Raw, discovery_alone, labels_alone, node, quotas_alone, requests_alone, slice_alone, spec_alone, whole
+from cluster.watch.trims import discovery_alone, labels_alone, node, quotas_alone, requests_alone, slice_alone, spec_alone, whole
+from kube.tree import Raw
 from policies.facts import admission_queues
 from policies.facts.offered_devices import OPERATOR
 from policies.policy import API_VERSION, GROUP

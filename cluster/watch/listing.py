@@ -11,7 +11,7 @@ from cluster.watch.bounds import ListBounds
 from cluster.watch.connectivity import unauthorized
 from cluster.watch.decoder import ListPage, decode_page, event
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 
 SECONDS = 60.0
 """Timeout for one page: an API server that has just restarted, or is slow, may take half of it."""

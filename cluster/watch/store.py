@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 
 
 class Store(Protocol):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from kube.tree import Raw
 from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import slimmed
 
-Raw = dict[str, Any]
 METADATA = ("name", "namespace", "uid", "generation", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 """The metadata fields that are cached; managedFields alone is often as large as the rest of an object."""
 AMOUNTS = ("capacity", "allocatable")

@@ -21,9 +21,9 @@ from console.server.paging import paged
 from console.world.view import View
 from documents import yaml_writer
 from kube.taints import HARD, Taint
+from kube.well_known import ARCH, INSTANCE_TYPE, NODE_POOL, REGION, ZONE
 from policies.placement.fleet import Fleet
 from policies.placement.pool_blockers import most_devices
-from policies.placement.pools import POOL as POOL_LABEL
 from policies.placement.pools import Pool
 
 NODES = 20
@@ -34,7 +34,7 @@ MOST_PODS = 4
 MOST_LABELS = 24
 OF_DEVICES = ("nvidia.com/", "amd.com/", "gpu.intel.com/", "karpenter.", "eks.amazonaws.com/", "cloud.google.com/", "kubernetes.azure.com/")
 """Beginnings of keys by which nodes are picked for their devices."""
-PICKED = ("node.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/arch")
+PICKED = (INSTANCE_TYPE, ZONE, REGION, ARCH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ def _page(visit: Visit, fleet: Fleet, found: ModelGroup | None, without: EmptyPo
     namespaces = paged(view.named_namespaces(), query, "/berths/group", field="namespaces", size=NAMESPACES)
     nodes = paged(found.nodes if found is not None else (), query, "/berths/group", field="nodes", size=NODES)
     taints = [taint for taint, _ in found.taints] if found is not None else list(without.pool.taints) if without is not None else []
-    picks = selector(found) if found is not None else {POOL_LABEL: name}
+    picks = selector(found) if found is not None else {NODE_POOL: name}
     values = {
         "heading": f"{what} {name}",
         "model": model,

@@ -16,28 +16,27 @@ from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from analysis.scan.seen import GROUP_KEYS
 from analysis.world.world import World
+from catalog.prices import MODEL_KEYS
 from console.berths.groups import ModelGroup
 from console.world.derived import Derived
 from kube.node import Node, group_nodes
 from kube.scheduling import Blocker, wants
 from kube.taints import passes
-from kube.tree import apply_patch
+from kube.tree import Raw, apply_patch
+from kube.well_known import NODE_POOL
 from policies.lru import LruCache
 from policies.placement.fleet import Fleet, Place, blockers
-from policies.placement.pools import POOL, Pool
+from policies.placement.pools import Pool
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.verdict import Violation
 
-Raw = dict[str, Any]
 Outcome = Literal["itself", "asks", "denied", "never"]
 OUTCOMES: tuple[Outcome, ...] = ("itself", "asks", "denied", "never")
 MOST_SORTS = 6
 """Sorts of nodes of one group that are tried: zones, and machines of more than one size."""
 MOST_ANSWERS = 2**22
 """Bytes of remembered answers of one world, of 2 KiB each."""
-MODEL_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type")
-"""Labels that pick a group that has no name, the first that its nodes share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +84,7 @@ def of_group(group: ModelGroup, resource: str, fleet: Fleet) -> Landing:
 def of_pool(pool: Pool, resource: str, fleet: Fleet) -> Landing:
     """Return the landing on machines that a NodePool may make."""
     places = replace(fleet, groups=(), pools=(replace(pool, made={}, ready=True),), open_ended=False)
-    return Landing(id=("NodePool", pool.name, "", resource), resource=resource, asks=({POOL: pool.name},), fleet=places)
+    return Landing(id=("NodePool", pool.name, "", resource), resource=resource, asks=({NODE_POOL: pool.name},), fleet=places)
 
 
 def selector(group: ModelGroup) -> dict[str, str]:

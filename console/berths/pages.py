@@ -17,7 +17,7 @@ from console.server.paging import paged
 from console.server.query import LONGEST_NAME, Query
 from console.world.view import View
 from kube.taints import Taint
-from policies.placement.pools import POOL as POOL_LABEL
+from kube.well_known import NODE_POOL
 
 CARDS = 9
 """Groups of a page: three rows of three on a wide screen."""
@@ -75,7 +75,7 @@ def no_nodes(view: View) -> Page:
 
 def pool_names(view: View) -> set[str]:
     """Return the NodePools that have nodes."""
-    return {name for node in view.world.seen.nodes.values() if (name := node.labels.get(POOL_LABEL))}
+    return {name for node in view.world.seen.nodes.values() if (name := node.labels.get(NODE_POOL))}
 
 
 def _most_free(one: ModelGroup) -> tuple[Any, ...]:

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 from catalog import Catalog
 from catalog.prices import Prices
+from kube.well_known import CAPACITY_TYPE
 from policies.placement.pool_blockers import most_devices
 from policies.placement.pools import Pool
 
-CAPACITY = "karpenter.sh/capacity-type"
 MOST_MACHINES = 12
 
 
@@ -95,7 +95,7 @@ def _empty(pool: Pool, prices: Prices) -> EmptyPool | None:
     if not machines:
         return None
     ordered = sorted(machines.values(), key=lambda one: (one.usd is None, one.usd or 0.0, one.name))
-    capacity = pool.requirements.get(CAPACITY)
+    capacity = pool.requirements.get(CAPACITY_TYPE)
     return EmptyPool(
         pool=pool,
         machines=ordered[:MOST_MACHINES],

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from analysis.why.surroundings import Surroundings
-from analysis.world.world import Raw, World
+from analysis.world.world import World
 from catalog import Catalog
 from cluster.survey.neighbours import controller
 from console.server.page import Visit
 from console.world.derived import Derived
 from console.world.scope import ListedKind
 from console.world.view import View
-from kube.tree import map_at, text_of
+from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.workloads.templates import workload_of
 from sources.surroundings import kind_of

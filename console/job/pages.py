@@ -10,7 +10,6 @@ from analysis.audit.stored_pod import stored, widest
 from analysis.why import fixes
 from analysis.why.explain import as_written
 from analysis.why.surroundings import Surroundings, made_of
-from analysis.world.world import Raw
 from console.job import listing, near, shown
 from console.job.answer import JobAnswer, Teller
 from console.job.codes import code
@@ -20,6 +19,7 @@ from console.server.page import NotShown, Page, Visit
 from console.server.query import LONGEST_NAME
 from console.world.view import View
 from documents import yaml_writer
+from kube.tree import Raw
 from policies.document import InputError
 from policies.state.snapshot import LONGEST_NAMESPACE, Snapshot
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from analysis.admission.judge import admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
-from analysis.world.world import Raw
 from cli.output import report
+from kube.tree import Raw
 from policies import work_budget
 from policies.document import Document, InputError, objects
 from policies.state.snapshot import Snapshot

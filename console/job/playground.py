@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
-from analysis.world.world import Raw, World
+from analysis.world.world import World
 from cluster.watch.kinds import key_of
 from console.world.derived import Derived
 from console.world.view import View
 from documents.yaml_reader import documents
-from kube.tree import map_at, text_of
+from kube.tree import Raw, map_at, text_of
 from policies.document import Document, InputError, objects
 from policies.facts.cluster_facts import KINDS
 from policies.objects import definition

@@ -9,13 +9,11 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from kube.tree import map_at
+from kube.tree import Raw, map_at
 from policies.claims import cel
 from policies.patch.applied import APPLIED, digest_at, steps
 from policies.patch.applied_again import recording
 from policies.patch.valid_entries import recorded
-
-Raw = dict[str, Any]
 
 
 def patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Raw, ...]:

@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from kube.node import STARTED
 from kube.quantity import QuantityError, parse
+from kube.taints import HARD
 from kube.tree import LARGEST, map_at, maps_in, text_of
 from policies.facts.places import is_extended
 
@@ -21,10 +23,6 @@ PRESENT = "nvidia.com/gpu.present"
 controllers/nodelabeling_controller.go)."""
 DISCOVERED = ("nvidia.com/gpu.product", "nvidia.com/gpu.family")
 """Labels of GPU Feature Discovery by which nodes are selected (NVIDIA/k8s-device-plugin internal/lm/resource.go)."""
-STARTED = "nvidia.com/gfd.timestamp"
-"""When GPU Feature Discovery started on the node, in Unix seconds; not written with ``--no-timestamp`` (the same,
-internal/lm/timestamp.go)."""
-_REPELS = ("NoSchedule", "NoExecute")
 
 
 class Offering(NamedTuple):
@@ -119,7 +117,7 @@ def _whole(value: Any) -> int:
 
 def _repels(device: Mapping[Any, Any]) -> bool:
     """Return whether a taint keeps pods off a device. v1beta1 has the fields of a device under ``basic``."""
-    return any(taint.get("effect") in _REPELS for taint in maps_in((map_at(device, "basic") or device).get("taints")))
+    return any(taint.get("effect") in HARD for taint in maps_in((map_at(device, "basic") or device).get("taints")))
 
 
 def stack_of(kind: str, thing: Any) -> Stack | None:

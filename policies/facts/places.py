@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 from kube.quantity import QuantityError, parse
 from kube.taints import Taint, passes
 from kube.tree import LARGEST, map_at, maps_in, text_of
+from kube.well_known import CAST_AI, NODE_POOL, SCALED_BY_CLOUD
 
-POOL = "karpenter.sh/nodepool"
-SCALED_BY_CLOUD = ("cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "provisioner.cast.ai/managed-by")
-"""Labels of nodes whose groups the cloud's own autoscaler may scale up from nothing."""
 NO_AUTOSCALER = ("k3s://", "rke2://", "kind://", "kwok://")
 """Beginnings of ``spec.providerID`` on machines that no autoscaler adds. Cluster Autoscaler knows its nodes by their provider ID,
 so nodes without one are none of its."""
@@ -59,8 +57,8 @@ def node_place(thing: Any, labels: Mapping[str, str], taints: Iterable[Taint]) -
             labels=tuple(sorted(labels.items())),
             taints=tuple(sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))),
             devices=tuple(sorted(_devices(map_at(thing, "status", "capacity")))),
-            pool=text_of(every.get(POOL)),
-            scaled=any(key in every for key in SCALED_BY_CLOUD),
+            pool=text_of(every.get(NODE_POOL)),
+            scaled=any(key in every for key in (*SCALED_BY_CLOUD, CAST_AI)),
             provided=bool(provider) and not provider.startswith(NO_AUTOSCALER),
         )
     )

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kube.pod import GRACE, Raw
-from kube.tree import map_at
+from kube.pod import GRACE
+from kube.tree import Raw, map_at
 from policies.patch.applied import APPLIED, digest_at, steps
 from policies.patch.valid_entries import ValidEntries, Whole, before, recorded
 

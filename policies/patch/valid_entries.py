@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kube.pod import DEADLINE, GRACE, PROBES, TERMS, Raw
-from kube.tree import Path, TreePatch, pointer, remove_at, set_at, value_at
+from kube.pod import DEADLINE, GRACE, PROBES, TERMS
+from kube.tree import Path, Raw, TreePatch, pointer, remove_at, set_at, value_at
 from policies.patch.applied import APPLIED, LONGEST, Entry, apply_edits, digest_at, index_of, steps
 from policies.verdict import Edit
 

@@ -11,6 +11,7 @@ from catalog.resources import OF_A_CLASS
 from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, of_node, read_wants
+from kube.well_known import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
 from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.placement import pool_blockers
@@ -23,10 +24,8 @@ Outlook = Literal["now", "later", "unknown", "never"]
 What is not judged (``Wants.unjudged``) may still keep the pod off: it makes nothing possible that is not."""
 OUTLOOKS: tuple[Outlook, ...] = ("now", "later", "unknown", "never")
 """The best first."""
-_AUTOSCALED = ("cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool")
-"""Labels of nodes whose groups the cloud's own autoscaler may scale up from nothing."""
 _AUTOSCALED_WITHOUT_KARPENTER = (
-    "eks.amazonaws.com/nodegroup",
+    EKS_GROUP,
     "alpha.eksctl.io/nodegroup-name",
     "kops.k8s.io/instancegroup",
     "node.cluster.x-k8s.io/esxi-host",
@@ -34,7 +33,7 @@ _AUTOSCALED_WITHOUT_KARPENTER = (
     "doks.digitalocean.com/node-pool",
     "oke.oraclecloud.com/pool.name",
     "k8s.scaleway.com/pool-name",
-    "provisioner.cast.ai/managed-by",
+    CAST_AI,
 )
 """Labels of groups that Cluster Autoscaler may scale; where there are NodePools, these nodes are those on which Karpenter itself
 runs, as its documentation sets it up."""
@@ -79,7 +78,7 @@ def fleet_of(
     startup = frozenset(taint.key for pool in pools for taint in pool.startup_taints)
     found = tuple(nodes(by_kind["Node"], occupants, startup))
     if open_ended is None:
-        managed = _AUTOSCALED if pools else _AUTOSCALED + _AUTOSCALED_WITHOUT_KARPENTER
+        managed = SCALED_BY_CLOUD if pools else SCALED_BY_CLOUD + _AUTOSCALED_WITHOUT_KARPENTER
         open_ended = any(key in node.labels for node in found for key in managed)
     classes = [entry.value for one in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", one)]
     names = [

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from math import floor
 
 from catalog import Resource
-from kube.karpenter import ALIASES, Requirement, requirement
+from kube.karpenter import Requirement, requirement
 from kube.labels import Expression
-from kube.node import HOSTNAME
 from kube.scheduling import TERMS, Blocker, Wants, untolerated
+from kube.well_known import HOSTNAME, OLDER_NAMES
 from policies.offers.table import Table
 from policies.placement.pools import Pool, selected
 
@@ -64,7 +64,7 @@ def _incompatible(expressions: Iterable[Expression], pool: Pool) -> Iterator[Blo
     (``Requirements.Compatible``)."""
     asked: dict[str, Requirement] = {}
     for one in expressions:
-        key = ALIASES.get(one.key, one.key)
+        key = OLDER_NAMES.get(one.key, one.key)
         wanted = requirement(one.operator, one.values)
         if wanted is None or key in pool.unread:
             continue
@@ -130,7 +130,7 @@ def _selected(pod: Wants, table: Table, rows: int, found: list[Blocker], blocked
 def _narrowed(expressions: Iterable[Expression], table: Table, rows: int, found: list[Blocker], blocked: Iterable[object]) -> int:
     known = {*table.platform.labels, *table.platform.capacity_keys}
     for one in expressions:
-        key = ALIASES.get(one.key, one.key)
+        key = OLDER_NAMES.get(one.key, one.key)
         if key not in known or one.path in blocked:
             continue
         left = rows & selected(table, key, one.operator, one.values)

@@ -13,28 +13,14 @@ from fractions import Fraction
 from typing import Any
 
 from catalog import Catalog
-from kube.karpenter import ALIASES, Requirement, requirement
+from kube.karpenter import Requirement, requirement
 from kube.quantity import QuantityError, parse
 from kube.taints import Taint, taints_of
 from kube.tree import map_at, maps_in, text_of
+from kube.well_known import NODE_POOL, OF_KARPENTER, OLDER_NAMES
 from policies.facts.cluster_facts import NodePool, read_facts
 from policies.facts.platform_detection import Detector
 from policies.offers.table import Table
-
-POOL = "karpenter.sh/nodepool"
-WELL_KNOWN = frozenset(
-    {
-        POOL,
-        "karpenter.sh/capacity-type",
-        "kubernetes.io/arch",
-        "kubernetes.io/os",
-        "node.kubernetes.io/instance-type",
-        "node.kubernetes.io/windows-build",
-        "topology.kubernetes.io/region",
-        "topology.kubernetes.io/zone",
-    }
-)
-"""Labels that every machine of Karpenter has, whatever its cloud (pkg/apis/v1/labels.go ``WellKnownLabels``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +55,9 @@ class Pool:
     """Those of them that it may make."""
 
     def knows(self, key: str) -> bool:
-        """Return whether machines of its cloud may have a label that it does not require itself: one of ``WELL_KNOWN``
+        """Return whether machines of its cloud may have a label that it does not require itself: one of ``OF_KARPENTER``
         or of the cloud. Where the cloud is not known, any may be."""
-        if self.table is None or key in WELL_KNOWN or key in self.unread:
+        if self.table is None or key in OF_KARPENTER or key in self.unread:
             return True
         return _owner(key) in {_owner(f"{self.node_class}/"), *(_owner(one) for one in self.table.platform.labels)} - {"kubernetes.io"}
 
@@ -127,7 +113,7 @@ def _requirements(value: Mapping[str, Any], facts: NodePool, name: str) -> tuple
     found: dict[str, Requirement] = {}
     unread = set()
     for key, operator, values in (*facts.requirements, *_labels(value, name)):
-        key = ALIASES.get(key, key)
+        key = OLDER_NAMES.get(key, key)
         one = requirement(operator, values)
         if one is None:
             unread.add(key)
@@ -141,7 +127,7 @@ def _labels(value: Mapping[str, Any], name: str) -> Iterator[tuple[str, str, tup
     template = map_at(value, "spec", "template")
     reference = map_at(template, "spec", "nodeClassRef")
     labels = {text_of(key): text_of(one) for key, one in map_at(template, "metadata", "labels").items()}
-    labels |= {POOL: name, "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
+    labels |= {NODE_POOL: name, "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
     if group := text_of(reference.get("group")):
         labels[f"{group}/{text_of(reference.get('kind')).lower()}"] = text_of(reference.get("name"))
     for key, one in labels.items():
@@ -153,8 +139,8 @@ def _rows(table: Table, facts: NodePool) -> int:
     rows = table.all
     known = {*table.platform.labels, *table.platform.capacity_keys}
     for key, operator, values in facts.requirements:
-        if ALIASES.get(key, key) in known and operator in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
-            rows &= selected(table, ALIASES.get(key, key), operator, values)
+        if OLDER_NAMES.get(key, key) in known and operator in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
+            rows &= selected(table, OLDER_NAMES.get(key, key), operator, values)
     return rows
 
 

@@ -16,7 +16,8 @@ from fractions import Fraction
 from math import floor
 
 from catalog import Catalog, Resource
-from kube.pod import ANY_NUMBER, NONE, ONE, Container, CountInterval, Pod, Raw, is_requested, of_amounts
+from kube.pod import ANY_NUMBER, NONE, ONE, Container, CountInterval, Pod, is_requested, of_amounts
+from kube.tree import Raw
 from policies.facts.device_requests import UNREAD_CLAIM, Claim, RequestChoice
 from policies.pods import unlisted_accelerators
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kube.labels import POSITIVE, Expression
-from kube.pod import Pod, Raw
+from kube.pod import Pod
+from kube.tree import Raw
 from policies.offers.constraints import CompiledTemplate
 from policies.offers.label_readings import is_product
 from policies.offers.table import AXES, Axis, Table

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kube.labels import POSITIVE
+from kube.well_known import ARCH, HOSTNAME, OS, REGION, ZONE
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
 from policies.planning.feasibility import AuthorExpression, Cell, RequiredTerm, demands
@@ -23,17 +24,8 @@ from policies.state.snapshot import Snapshot
 T = TypeVar("T")
 
 
-PLAIN = frozenset(
-    {
-        "topology.kubernetes.io/zone",
-        "topology.kubernetes.io/region",
-        "kubernetes.io/os",
-        "kubernetes.io/arch",
-        "kubernetes.io/hostname",
-    }
-)
-"""Labels that are unrelated to a node's purpose (k8s.io/api core/v1 well_known_labels.go; older keys are
-read as these): an author who names a zone has not chosen a machine."""
+PLAIN = frozenset({ZONE, REGION, OS, ARCH, HOSTNAME})
+"""Labels that are unrelated to a node's purpose (older keys are read as these): an author who names a zone has not chosen a machine."""
 
 
 def unread(plan: Plan) -> AuthorExpression | None:

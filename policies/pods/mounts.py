@@ -10,7 +10,8 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any
 
-from kube.pod import Container, Raw, list_at
+from kube.pod import Container, list_at
+from kube.tree import Raw
 
 SHARED_MEMORY = "/dev/shm"
 VOLUME = "berth-shared-memory"

@@ -15,7 +15,8 @@ from typing import Any, Literal, get_args
 
 from catalog import Catalog
 from catalog.reserved_keys import Where
-from kube.pod import DEADLINE, GRACE, MIRROR, PROBES, Raw
+from kube.pod import DEADLINE, GRACE, MIRROR, PROBES
+from kube.tree import Raw
 from policies.pods import mounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
 from policies.pods.queue_systems import ANNOTATIONS as QUEUE_ANNOTATIONS

@@ -6,7 +6,8 @@ away at any time, and schedulers read those that are there when they place the p
 
 from __future__ import annotations
 
-from kube.pod import Pod, Raw
+from kube.pod import Pod
+from kube.tree import Raw
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, annotated_fraction, flavored, fraction_keys
 
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kube.pod import TERMS, Raw
-from kube.tree import Path
+from kube.pod import TERMS
+from kube.tree import Path, Raw
 from policies.messages import Phrase, phrase
 from policies.offers.constraints import fields, who
 from policies.offers.table import AXES, Axis

@@ -18,8 +18,9 @@ from functools import lru_cache
 from math import inf
 from typing import Any
 
-from kube.pod import Pod, Raw
+from kube.pod import Pod
 from kube.taints import Taint, TolerationPattern, covers, may_tolerate
+from kube.tree import Raw
 from policies.messages import At, phrase
 from policies.planning.merged_settings import FORBID, grants
 from policies.planning.plan import Plan

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from kube.strategic_merge import merge_strategic
-from policies.workloads.controllers import Raw
+from kube.tree import Raw
 from policies.workloads.described import Described
 from policies.workloads.parts import Parts, PodPart
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catalog import Workload
+from kube.tree import Raw
 
-Raw = dict[str, Any]
 GRACE_SECONDS = 30
 """The value of corev1.DefaultTerminationGracePeriodSeconds."""
 _UID = "00000000-0000-0000-0000-000000000000"

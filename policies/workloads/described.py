@@ -13,9 +13,8 @@ from typing import Any
 
 from catalog.workload import FIELDS, DescribedPods, DeviceFields, TemplatePatch, join_path
 from kube.strategic_merge import leaves, merge_strategic
-from kube.tree import Path, kind_of, set_at
+from kube.tree import Path, Raw, kind_of, set_at
 from policies.document import Document, InputError
-from policies.workloads.controllers import Raw
 from policies.workloads.parts import Parts, PodPart
 from policies.workloads.parts import at as place_of
 from policies.workloads.pod_schema import list_at, map_at

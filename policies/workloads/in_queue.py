@@ -12,11 +12,10 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from catalog import Workload
-from kube.tree import map_at, maps_in
+from kube.tree import Raw, map_at, maps_in
 from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import KUEUE, KUEUE_GATE, KUEUE_PARENT, VOLCANO, VOLCANO_JOB_QUEUE
 
-Raw = dict[str, Any]
 _PODSET = "kueue.x-k8s.io/podset"
 _VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 _VOLCANO_DEFAULT = "default"

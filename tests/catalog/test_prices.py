@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.prices import INSTANCE_TYPE, prices
+from catalog.prices import prices
+from kube.well_known import INSTANCE_TYPE
 from tests.support.generators.random_worlds import catalog
 
 

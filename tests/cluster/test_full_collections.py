@@ -9,7 +9,7 @@ from pathlib import Path
 from cluster import full_collections
 from cluster.full_collections import NEVER
 from cluster.watch.kinds import KINDS
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from tests.support.cluster.collecting_store import CollectingStore, following, run, until
 from tests.support.cluster.fake_api import FakeApi, serving
 

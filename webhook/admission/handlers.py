@@ -9,7 +9,8 @@ from analysis.reviews.claim_review import ClaimReview
 from analysis.reviews.decoding import MOST_READ, TooLong, decode_body, encoded
 from analysis.reviews.review import Review, Unreadable
 from documents.printable import cut
-from kube.pod import PodError, Raw
+from kube.pod import PodError
+from kube.tree import Raw
 from policies import work_budget
 from policies.claims import judging, reapplied
 from policies.engine import evaluate

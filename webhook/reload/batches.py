@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cluster.watch.backoff import jittered
 from cluster.watch.delta_queue import DeltaQueue
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from policies.state.objects import Key, id_of
 from policies.state.updater import Update
 from telemetry import log

@@ -9,6 +9,7 @@ from analysis.scan.finding import MOST_NAMED, Finding, FindingSubject, Kind, Val
 from analysis.scan.machines import Machines
 from analysis.scan.seen import GpuNode, ScannedCluster
 from catalog import Catalog
+from kube.node import MIG_STATE
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.offered_devices import STACKS, Offering
 from policies.modes.advertised import offered_beside
@@ -16,7 +17,7 @@ from policies.modes.maintained import is_stale, stale_since, undiscovered
 
 COUNT, REPLICAS, PRODUCT = "nvidia.com/gpu.count", "nvidia.com/gpu.replicas", "nvidia.com/gpu.product"
 WHOLE, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"
-MIG_STATE, MIG_CONFIG = "nvidia.com/mig.config.state", "nvidia.com/mig.config"
+MIG_CONFIG = "nvidia.com/mig.config"
 SUCCESS = "success"
 """What the GPU Operator's MIG manager writes once the slices are there (NVIDIA/mig-parted, deployments/gpu-operator)."""
 _Values = tuple[tuple[str, Value], ...]

@@ -10,12 +10,12 @@ from analysis.scan.finding import Finding, FindingSubject, Value
 from analysis.scan.seen import GpuPod, ScannedCluster
 from catalog import Catalog, Platform
 from kube import duration
-from kube.pod import GRACE, Raw
-from kube.tree import map_at, maps_in, text_of
+from kube.pod import GRACE
+from kube.tree import Raw, map_at, maps_in, text_of
+from kube.well_known import NODE_POOL
 from policies.facts.cluster_facts import NodePool
 from policies.facts.platform_detection import Detector
 
-POOL_LABEL = "karpenter.sh/nodepool"
 NEVER = "Never"
 ENDED = ("eks-auto",)
 """Platforms that end a drain by themselves: EKS Auto Mode after 24 hours (EKS user guide, Auto Mode)."""
@@ -37,7 +37,7 @@ class GpuPool(NamedTuple):
 def pools(seen: ScannedCluster) -> Iterator[GpuPool]:
     """Yield the NodePools that are made for GPUs: whose requirements leave GPU machines alone, or that have made a node with devices."""
     detector = Detector(seen.catalog)
-    with_devices = {node.labels.get(POOL_LABEL) for node in seen.nodes.values() if node.devices}
+    with_devices = {node.labels.get(NODE_POOL) for node in seen.nodes.values() if node.devices}
     for raw in seen.cluster.nodepools:
         name = raw["metadata"]["name"]
         facts = seen.cluster.facts.nodepools.get(name)
@@ -46,7 +46,7 @@ def pools(seen: ScannedCluster) -> Iterator[GpuPool]:
             continue
         platform = seen.catalog.platforms[found.platform]
         if name in with_devices or (found.gpus and _only_gpus(facts, platform, seen.catalog)):
-            runs = tuple(p for p in seen.pods if p.role == "run" and p.node is not None and p.node.labels.get(POOL_LABEL) == name)
+            runs = tuple(p for p in seen.pods if p.role == "run" and p.node is not None and p.node.labels.get(NODE_POOL) == name)
             yield GpuPool(name, raw, facts, platform, runs)
 
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from kube.labels import Expression
-from kube.pod import Raw
 from kube.scheduling import node_selector, required_terms
-from kube.tree import map_at
+from kube.tree import Raw, map_at
 
 
 def admits(raw: Raw, labels: Mapping[str, str], keys: Collection[str] | None = None) -> bool:

@@ -10,8 +10,9 @@ from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason
 from analysis.scan.of_nodes.node_pools import categories, letters, machines_named
 from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuPod, ScannedCluster
-from kube.pod import DEFAULT_SCHEDULER, Raw
+from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, wants
+from kube.tree import Raw
 from policies.facts.platform_detection import Detector
 from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
 

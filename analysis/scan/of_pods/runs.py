@@ -12,8 +12,8 @@ from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuNode, GpuPod, ScannedCluster
 from catalog import Catalog
 from kube import duration
-from kube.pod import GRACE, Pod, PodError, Raw
-from kube.tree import map_at
+from kube.pod import GRACE, Pod, PodError
+from kube.tree import Raw, map_at
 from policies.pods.annotations import DURATION
 from policies.rules.disruption import lasts
 from policies.workloads.controllers import GRACE_SECONDS

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kube import quantity
-from kube.pod import NONE, Container, Raw, is_requested, list_at, mapping_at
+from kube.pod import NONE, Container, is_requested, list_at, mapping_at
+from kube.tree import Raw
 from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan

@@ -10,7 +10,7 @@ import pytest
 from analysis.conditions.conditions import Condition
 from cluster.client.api_client import Access, Client
 from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, MOST_WAITING, Events, EventSubject
-from kube.events import NOTE
+from kube.well_known import EVENT_NOTE
 from tests.support.cluster.lease_history import closed
 from tests.testcluster.controlplane.cluster import Cluster
 
@@ -127,4 +127,4 @@ def test_the_longest_event_is_taken_and_only_who_holds_sends(plane: Cluster, *, 
     one = asyncio.run(run())
     assert (one.sent, one.dropped) == (2 if held else 0, 0 if held else 2)
     stored = plane.api.list("events.k8s.io/v1", "Event", "default", fieldSelector="reason=Invalid")
-    assert all(len(one["note"]) == NOTE for one in stored)
+    assert all(len(one["note"]) == EVENT_NOTE for one in stored)

@@ -12,7 +12,7 @@ from cluster.watch.bounds import SHARE, ListBounds
 from cluster.watch.decoder import event
 from cluster.watch.delta_queue import AT_ONCE, AT_ONCE_BYTES, DeltaQueue, digest_of
 from cluster.watch.kinds import KINDS as KINDS_FOLLOWED
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from policies.document import UNREAD
 from policies.policy import API_VERSION
 from policies.state.objects import Key

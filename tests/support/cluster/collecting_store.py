@@ -14,7 +14,7 @@ from cluster.client.api_client import Client
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.kinds import Watched, key_of
 from cluster.watch.reflector import Reflector
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from policies.state.objects import Key
 from tests.testcluster.calls import PATIENCE
 

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from cluster.client.api_client import Access, Client
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 
 LIST_FAULTS = ("list 410", "list 410 in the middle", "list 500", "list 429", "list cut", "list html", "list of others", "list 404 once")
 WATCH_FAULTS = (

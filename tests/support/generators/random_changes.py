@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from kube.node import STARTED
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.offered_devices import STACKS, STARTED
+from policies.facts.offered_devices import STACKS
 from policies.policy import NodeTemplate, Policy, PolicySet
 from policies.request import Request
 from policies.state.objects import Change, Key

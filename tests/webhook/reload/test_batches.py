@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cluster.watch.delta_queue import DeltaQueue
-from cluster.watch.trims import Raw
+from kube.tree import Raw
 from policies.state.updater import Update, Updater
 from server.limits import Limits
 from sources.sources import ClusterSource, Sources, SourcesError, of_a_cluster, options
