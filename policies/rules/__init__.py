@@ -34,30 +34,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from policies.planning.plan import Plan
+from policies.planning.plan import Plan, ReviewedPod
 from policies.request import Request
 from policies.rules import (
     checkpoint_grace,
     device_counts,
     disruption,
     mig_resources,
+    no_place,
     node_affinity,
     requests_match_limits,
+    scale_from_zero,
     tolerations,
 )
 from policies.rules.queues import default_queue, keys, required_queue, words
 from policies.rules.running import max_runtime, network_devices, priority_class, runtime_class, scheduler, shared_memory, topology
+from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Remark, Violation
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     name: str
-    mutate: Callable[[Request, Plan], Iterator[Edit | Remark]]
+    mutate: Callable[[Request, Plan], Iterator[Edit | Remark]] | None = None
+    """None if the rule only checks"""
     check: Callable[[Request, Plan], Iterator[Violation | Remark]] | None = None
     """None if the rule only fills in defaults"""
     check_update: Callable[[Request, Plan], Iterator[Violation]] | None = None
     """None if an update can't change anything that the rule checks"""
+    check_admitted: Callable[[ReviewedPod, Snapshot], Iterator[Remark]] | None = None
+    """Runs once per pod, whatever policies apply, after all other checks: on /validate of a creation that no policy in Enforce denies"""
 
 
 RULES = (
@@ -67,7 +73,7 @@ RULES = (
     Rule("checkpoint_grace", checkpoint_grace.mutate, checkpoint_grace.check),
     Rule("disruption", disruption.mutate, disruption.check, disruption.check_update),
     Rule("requests_match_limits", requests_match_limits.mutate, requests_match_limits.check, requests_match_limits.check_update),
-    Rule("device_counts", device_counts.mutate, device_counts.check, device_counts.check_update),
+    Rule("device_counts", check=device_counts.check, check_update=device_counts.check_update),
     Rule("max_runtime", max_runtime.mutate, max_runtime.check),
     Rule("shared_memory", shared_memory.mutate),
     Rule("runtime_class", runtime_class.mutate),
@@ -78,4 +84,6 @@ RULES = (
     Rule("scheduler", scheduler.mutate),
     Rule("topology", topology.mutate),
     Rule("network_devices", network_devices.mutate),
+    Rule("node_affinity", check_admitted=no_place.check_admitted),
+    Rule("node_affinity", check_admitted=scale_from_zero.check_admitted),
 )

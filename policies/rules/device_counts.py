@@ -26,14 +26,9 @@ from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request
 from policies.rules import device_classes
 from policies.settings.limits import TightestLimit
-from policies.verdict import Edit, Violation, at_field
+from policies.verdict import Violation, at_field
 
 NAME = "device_counts"
-
-
-def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
-    """Yield nothing: this rule makes no edits."""
-    yield from ()
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
