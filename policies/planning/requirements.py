@@ -3,10 +3,10 @@ not once per pod."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from policies.offers.constraints import Compiled, Constraint, meet
 from policies.offers.selectors import Rendering
@@ -19,6 +19,7 @@ from policies.pods.permissions import Actor, Calm
 from policies.policy import LongRuns
 from policies.state.snapshot import Snapshot
 
+T = TypeVar("T")
 _OF_ANY, _OF_EACH = 8 * 2**10, 3 * 2**9
 """Bytes that a merged set of policies takes, and for each policy in it, as measured with one to sixteen."""
 
@@ -61,12 +62,19 @@ class Demands:
     settings: dict[tuple[Calm, Calm], MergedSettings] = field(default_factory=dict)
     """The merged settings by the actor's (grace, disruption), computed as they are needed."""
     spoken: dict[Hashable, Any] = field(default_factory=dict)
-    """Used by ``policies.planning.precedence`` alone: the merged default of an axis."""
+    """The merged defaults: by function (``merged``), or by axis (``policies.planning.precedence`` alone)."""
     rows: dict[Hashable, int] = field(default_factory=dict)
     """Used by ``policies.planning.expressible`` alone: the rows left in any term once all axes are written."""
     whole: dict[Hashable, Sayable | None] = field(default_factory=dict)
     """Used by ``policies.planning.expressible`` alone: the rendering of an axis that a platform uses in
     any term; None: it cannot express all of it."""
+
+    def merged(self, merge: Callable[[Demands], T]) -> T:
+        """Return what the function merges of these policies, called once. ``merge`` must live as long as its module."""
+        if merge not in self.spoken:
+            self.spoken[merge] = merge(self)
+        merged: T = self.spoken[merge]
+        return merged
 
 
 def demands(

@@ -30,15 +30,18 @@ from policies.rules import (
     checkpoint_grace,
     device_counts,
     disruption,
+    filled_fields,
     mig_resources,
+    network_devices,
     no_place,
     node_affinity,
     requests_match_limits,
     scale_from_zero,
+    shared_memory,
     tolerations,
+    topology,
 )
 from policies.rules.queues import default_queue, keys, required_queue, words
-from policies.rules.running import max_runtime, network_devices, priority_class, runtime_class, scheduler, shared_memory, topology
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Remark, Violation
 
@@ -63,14 +66,13 @@ RULES = (
     Rule("disruption", disruption.mutate, disruption.check, disruption.check_update),
     Rule("requests_match_limits", requests_match_limits.mutate, requests_match_limits.check, requests_match_limits.check_update),
     Rule("device_counts", check=device_counts.check, check_update=device_counts.check_update),
-    Rule("max_runtime", max_runtime.mutate, max_runtime.check),
+    Rule("max_runtime", filled_fields.MAX_RUNTIME.mutate, filled_fields.check),
     Rule("shared_memory", shared_memory.mutate),
-    Rule("runtime_class", runtime_class.mutate),
-    Rule("priority_class", priority_class.mutate),
+    *(Rule(field.rule, field.mutate) for field in filled_fields.CLASSES),
     Rule("queue", default_queue.mutate, required_queue.check, required_queue.check_update),
     Rule("queue_words", words.mutate),
     Rule("queue_keys", keys.mutate),
-    Rule("scheduler", scheduler.mutate),
+    Rule("scheduler", filled_fields.SCHEDULER.mutate),
     Rule("topology", topology.mutate),
     Rule("network_devices", network_devices.mutate),
     Rule("node_affinity", check_admitted=no_place.check_admitted),

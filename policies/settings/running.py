@@ -45,16 +45,6 @@ class Running:
     """``require.maxRuntime``, the shortest, in seconds."""
     max_runtime: TightestLimit | None
     """``default.maxRuntime`` of the first scope that gives one, the longest in it, in seconds."""
-    shared_memory: TightestLimit | None
-    """``default.sharedMemory``, the largest, in bytes."""
-    runtime_class: NamedValue[str] | None
-    priority_class: NamedValue[str] | None
-    scheduler: NamedValue[str] | None
-    topology: NamedValue[str] | None
-    network: tuple[str, ...]
-    """The policies that ask for network devices."""
-    priority_classes: frozenset[str]
-    """``allow.priorityClasses`` of the cluster's policies."""
 
 
 def merge_running(policies: Sequence[Compiled], matches: Sequence[Compiled], calm: Sequence[Compiled]) -> Running:
@@ -65,13 +55,6 @@ def merge_running(policies: Sequence[Compiled], matches: Sequence[Compiled], cal
     return Running(
         longest=least((c.policy.require.max_runtime, c.policy.id) for c in policies),
         max_runtime=next((limit for values in given if (limit := most(values)) is not None), None),
-        shared_memory=most((c.policy.default.shared_memory, c.policy.id) for c in matches),
-        runtime_class=merge_named(scopes, lambda default: default.runtime_class),
-        priority_class=merge_named(scopes, lambda default: default.priority_class),
-        scheduler=merge_named(scopes, lambda default: default.scheduler_name),
-        topology=merge_named(scopes, lambda default: default.topology),
-        network=tuple(c.policy.id for c in matches if c.policy.default.network_devices),
-        priority_classes=frozenset(name for c in matches if c.policy.namespace is None for name in c.policy.allow.priority_classes),
     )
 
 
