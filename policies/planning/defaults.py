@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from policies.messages import phrase
 from policies.offers.constraints import Compiled, Constraint, fields, meet, who
-from policies.planning import author_words
+from policies.planning import requirement_words
 from policies.planning.expressible import rows_as_said
 from policies.planning.feasibility import Cell
 from policies.planning.mig_slice import choose_slice
@@ -32,7 +32,7 @@ def choose(plan: Plan) -> Plan:
     if plan.unread is None:
         plan = _machine_and_capacity(plan)
     else:
-        plan = plan.saying("BERTH-204", phrase("unread", authored=author_words.label(plan.unread)), "node_affinity", choosing)
+        plan = plan.saying("BERTH-204", phrase("unread", authored=requirement_words.label(plan.unread)), "node_affinity", choosing)
     spot = _who_named_spot(plan)
     return plan._replace(spot=spot) if spot else plan
 

@@ -34,13 +34,13 @@ from policies.rules import (
     mig_resources,
     network_devices,
     no_place,
-    node_affinity,
     requests_match_limits,
     scale_from_zero,
     shared_memory,
     tolerations,
     topology,
 )
+from policies.rules.node_affinity import rule as node_affinity
 from policies.rules.queues import default_queue, keys, required_queue, words
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Remark, Violation

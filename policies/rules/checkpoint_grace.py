@@ -24,9 +24,9 @@ from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.annotations import OPT_OUT
-from policies.reasons import denial_messages
-from policies.reasons.choice_messages import FLOOR, MOST_TEXT
 from policies.request import Request
+from policies.rules.node_affinity import denials
+from policies.rules.node_affinity.choices import FLOOR, MOST_TEXT
 from policies.settings.limits import TightestLimit
 from policies.verdict import Edit, Remark, Violation, at_field
 
@@ -216,7 +216,7 @@ def _too_short(plan: Plan, floor: TightestLimit) -> Violation:
         code="BERTH-133",
         found=phrase("fact", path=At(_PATH), seconds=_grace(plan), least=floor.value),
         advice=phrase("fix", path=At(_PATH), least=floor.value),
-        more=(denial_messages.likely(plan, NAME), *service),
+        more=(denials.likely(plan, NAME), *service),
         rule=NAME,
         policies=floor.policies,
         path=_PATH,

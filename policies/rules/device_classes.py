@@ -18,7 +18,8 @@ from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.planning.devices import RequestedDevice, of_claim
 from policies.planning.plan import Plan
 from policies.policy import Policy
-from policies.reasons import denial_messages, open_counts
+from policies.reasons import open_counts
+from policies.rules.node_affinity import denials
 from policies.state.snapshot import Snapshot
 from policies.verdict import Violation, at_field
 
@@ -38,7 +39,7 @@ def check(plan: Plan) -> Iterator[Violation]:
     unknown = next(open_counts.of_no_known_class(plan), None)
     if unknown is not None:
         found, advice, path = unknown
-        yield _violation(phrase("open", open=found, demands=denial_messages.join_phrases(demands)), advice, path, demands)
+        yield _violation(phrase("open", open=found, demands=denials.join_phrases(demands)), advice, path, demands)
     yield from (_violation(*one) for one in _first(_outside(plan)))
 
 
@@ -91,7 +92,7 @@ def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint
     claims = [claim for claim in plan.devices.claimed if claim.vendors - {""}]
     for compiled in plan.policies if by_class or claims else ():
         demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
-        said = denial_messages.join_phrases(demands)
+        said = denials.join_phrases(demands)
         for asked in by_class:
             if not _has(plan, compiled, asked.resource.vendor):
                 place = open_counts.amount_path(asked.containers[0], asked.resource.name)
@@ -103,7 +104,7 @@ def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint
 
 
 def _placed(plan: Plan, asked: RequestedDevice) -> bool:
-    """Return whether what is required is judged by the nodes where the pod may run (``policies.rules.node_affinity``)."""
+    """Return whether what is required is judged by the nodes where the pod may run (``policies.rules.node_affinity.rule``)."""
     return plan.snapshot.lists(asked.resource.name) and plan.actor.affinity != "no"
 
 
@@ -113,5 +114,5 @@ def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
 
 
 def _violation(found: Phrase, advice: Phrase, path: Path, demands: list[Constraint]) -> Violation:
-    more, by, on = (denial_messages.required(demands),), who(demands), fields(demands)
+    more, by, on = (denials.required(demands),), who(demands), fields(demands)
     return Violation(code=UNKNOWN, found=found, advice=advice, more=more, rule=NAME, policies=by, path=path, fields=on)

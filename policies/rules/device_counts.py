@@ -17,14 +17,14 @@ from catalog.platforms import Sharing
 from kube.pod import NONE, CountInterval, Pod, is_requested
 from kube.tree import Path
 from policies.messages import At, Phrase, phrase
-from policies.planning import author_words
+from policies.planning import requirement_words
 from policies.planning.merged_settings import MergedSettings
 from policies.planning.plan import Plan
 from policies.pods.permissions import annotated_fraction, fraction_keys, is_fraction
 from policies.reasons import open_counts
-from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request
 from policies.rules import device_classes
+from policies.rules.node_affinity.slices import MOST_SAID, nearest_slice
 from policies.settings.limits import TightestLimit
 from policies.verdict import Violation, at_field
 
@@ -140,7 +140,7 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase, Path]]:
         yield "TimeSliced", phrase("fraction"), open_counts.ANNOTATIONS
     cuts = [cell.cut if cell.renamed else None for cell in plan.space.cells]
     if cuts and cuts[0] is not None and None not in cuts:
-        yield "MIG", phrase("cut", label=author_words.label(cuts[0])), author_words.place_of_label(cuts[0])
+        yield "MIG", phrase("cut", label=requirement_words.label(cuts[0])), requirement_words.place_of_label(cuts[0])
     for asked in plan.asked:
         resource, place = asked.resource, open_counts.amount_path(asked.containers[0], asked.resource.name)
         served = plan.snapshot.served.get(resource.name)

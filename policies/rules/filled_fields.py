@@ -27,8 +27,8 @@ from policies.planning.requirements import Demands
 from policies.pods.annotations import DURATION
 from policies.policy import Default
 from policies.queues.joining import JoinedQueue
-from policies.reasons import denial_messages
 from policies.request import Request
+from policies.rules.node_affinity import denials
 from policies.settings.limits import TightestLimit
 from policies.settings.running import NamedValue, deadline, merge_named, seconds_of
 from policies.verdict import Edit, Remark, Violation, at_field
@@ -66,7 +66,7 @@ class FilledField:
                 yield Edit(op="add", path=("spec", self.name), value=given.value, rule=self.rule, policies=given.policies)
 
 
-def _named(value: Callable[[Default], str | None], implied: str = "") -> Callable[[Plan], Iterator[_Given]]:
+def _named(value: Callable[[Default], str | None], implied: str = "") -> Callable[[Plan], Iterator[NamedValue[str]]]:
     """Return the function that yields the name that policies give, unless that is ``implied`` by an empty field."""
 
     def merge(demands: Demands) -> NamedValue[str] | None:
@@ -167,7 +167,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     if seconds is not None and seconds > longest.value:
         yield _violation(longest, phrase("fact", path=At(_DEADLINE), seconds=seconds, most=most), phrase("go on"))
     elif seconds is None and request.phase == "validate":
-        reason = denial_messages.likely(plan, MAX_RUNTIME.rule)
+        reason = denials.likely(plan, MAX_RUNTIME.rule)
         yield _violation(longest, phrase("none there", path=At(_DEADLINE), most=most), reason)
 
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from kube.pod import is_requested
 from policies.planning.plan import Plan
-from policies.reasons import choice_messages
 from policies.request import Request
+from policies.rules.node_affinity import choices
 from policies.verdict import Edit, Remark, Violation
 
 NAME = "mig_resources"
@@ -29,7 +29,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     slice_ = plan.slice
     if slice_ is None or (slice_.resource == slice_.old and not plan.snapshot.placed):
         return
-    yield from choice_messages.of_slice(plan)
+    yield from choices.of_slice(plan)
     if slice_.resource == slice_.old:
         return
     for container in plan.pod.containers:

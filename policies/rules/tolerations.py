@@ -23,8 +23,8 @@ from kube.taints import Taint, TolerationPattern, covers, may_tolerate
 from policies.messages import At, phrase
 from policies.planning.merged_settings import FORBID, grants
 from policies.planning.plan import Plan
-from policies.reasons import pinned_node
 from policies.request import Request
+from policies.rules.node_affinity import pinned
 from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "tolerations"
@@ -120,7 +120,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
 
     The taints of a node that the pod names, bypassing the scheduler, are checked too.
     """
-    yield from pinned_node.check_taints(plan)
+    yield from pinned.check_taints(plan)
     by_key = _by_key(plan)
     for i, toleration in enumerate(plan.pod.tolerations):
         yield from _forbidden(by_key, i, toleration)

@@ -8,11 +8,11 @@ from itertools import islice
 
 from catalog.nearest import nearest, of_model
 from policies.messages import Phrase, phrase
-from policies.planning import author_words
+from policies.planning import requirement_words
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import AuthorExpression, Cell, list_bracketed
 from policies.planning.plan import Plan
-from policies.reasons import denial_messages
+from policies.rules.node_affinity import denials
 from policies.verdict import Remark
 
 RULE = "node_affinity"
@@ -28,7 +28,7 @@ def unknown(plan: Plan) -> Iterator[Remark]:
     """Yield a remark for every value that no table knows, as far as an answer holds them."""
     undecided = ((cell, authored) for cell in plan.space.cells for authored in cell.undecided)
     for cell, authored in islice(undecided, MOST_UNKNOWN):
-        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=RULE, path=author_words.place_of_label(authored))
+        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=RULE, path=requirement_words.place_of_label(authored))
 
 
 def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
@@ -39,7 +39,7 @@ def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
     if key is None:
         return unknown
-    asked = denial_messages.join_phrases([c for c in plan.constraints if c.axis == "machine"])
+    asked = denials.join_phrases([c for c in plan.constraints if c.axis == "machine"])
     return phrase("held", unknown=unknown, demands=asked, label=key)
 
 
@@ -47,7 +47,7 @@ def unknown_value(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     """Return the value that no table knows, with the nearest known one: of the vendors asked for, and of
     no other model."""
     value = next(v for v in authored.values if not cell.table.knows(authored.key, v))
-    author: dict[str, object] = {"where": author_words.author_path(authored), "key": authored.written, "value": value}
+    author: dict[str, object] = {"where": requirement_words.author_path(authored), "key": authored.written, "value": value}
     cloud = next((m.cloud for m in plan.snapshot.catalog.machines if m.type is not None and m.type == value), None)
     if cloud is not None and cloud not in {table.platform.cloud for table in plan.snapshot.tables.values()}:
         return phrase("cloud", **author, cloud=cloud, platforms=tuple(plan.snapshot.tables))
@@ -101,5 +101,5 @@ def after_boot(plan: Plan) -> Iterator[Remark]:
                 and plan.snapshot.placed
             ):
                 other = platform.machine_keys[0][0]
-                found = phrase("text", where=author_words.author_path(authored), key=authored.key, platform=platform.name, other=other)
+                found = phrase("text", where=requirement_words.author_path(authored), key=authored.key, platform=platform.name, other=other)
                 yield Remark(code="BERTH-206", found=found, rule=RULE)

@@ -17,7 +17,7 @@ from policies.offers.constraints import fields, meet, who
 from policies.offers.table import Table
 from policies.planning.merged_settings import FORBID
 from policies.planning.plan import Plan
-from policies.reasons import denial_messages
+from policies.rules.node_affinity import denials
 from policies.verdict import Remark, Violation, at_field
 
 RULE = "node_affinity"
@@ -49,10 +49,10 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
                 "outside",
                 where=_where(plan),
                 label=_shown(plan, *carried[0], labels),
-                demands=denial_messages.join_phrases(plan.constraints),
+                demands=denials.join_phrases(plan.constraints),
             ),
             advice=phrase("fix"),
-            more=(denial_messages.required(plan.constraints),),
+            more=(denials.required(plan.constraints),),
             rule=RULE,
             policies=policies,
             path=_place(plan),
@@ -63,9 +63,9 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
     if (sold or not carried) and home and home not in plan.snapshot.tables:
         yield Violation(
             code="BERTH-124",
-            found=phrase("elsewhere", where=_where(plan), platform=home, demands=denial_messages.join_phrases(plan.constraints)),
+            found=phrase("elsewhere", where=_where(plan), platform=home, demands=denials.join_phrases(plan.constraints)),
             advice=phrase("fix"),
-            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), denial_messages.required(plan.constraints)),
+            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), denials.required(plan.constraints)),
             rule=RULE,
             policies=policies,
             path=_place(plan),
@@ -80,9 +80,9 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
         if demands and not any(meet(table.of_resource(name), demands) for table in plan.snapshot.tables.values()):
             yield Violation(
                 code="BERTH-126",
-                found=phrase("device", name=name, demands=denial_messages.join_phrases(demands)),
+                found=phrase("device", name=name, demands=denials.join_phrases(demands)),
                 advice=phrase("ask for device"),
-                more=(denial_messages.required(demands),),
+                more=(denials.required(demands),),
                 rule=RULE,
                 policies=who(demands),
                 fields=fields(demands),

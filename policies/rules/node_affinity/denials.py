@@ -15,11 +15,11 @@ from policies.offers.constraints import Constraint, fields, who
 from policies.offers.selectors import natural
 from policies.offers.table import Axis
 from policies.patch.applied import APPLIED
-from policies.planning import author_words
+from policies.planning import requirement_words
 from policies.planning.feasibility import AuthorExpression, Cell, demands
 from policies.planning.plan import Plan
-from policies.reasons.minimal_conflict import smallest
-from policies.reasons.slice_suggestions import nearest_slice, on_no_machine
+from policies.rules.node_affinity.minimal_conflict import smallest
+from policies.rules.node_affinity.slices import nearest_slice, on_no_machine
 from policies.verdict import Violation
 
 RULE = "node_affinity"
@@ -48,7 +48,7 @@ def contradiction(plan: Plan) -> Violation:
         more=(required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
         rule=RULE,
         policies=policies,
-        path=author_words.place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
+        path=requirement_words.place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
     )
 
@@ -122,11 +122,13 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
         yield _Input(enough, phrase("count", count=count, name=name), counted=True)
     for authored in cell.term.expressions:
         if authored not in cell.undecided:
-            yield _Input(table.select(authored.key, authored.operator, authored.values)[0], author_words.label(authored), authored=authored)
+            yield _Input(
+                table.select(authored.key, authored.operator, authored.values)[0], requirement_words.label(authored), authored=authored
+            )
     for template in plan.snapshot.templates.values():
         if demands(cell.term, template):
             authored = next(s for s in cell.term.expressions if template.template.labels[0][0] in (s.key, s.alias))
-            words = phrase("of template", authored=author_words.label(authored), template=template.template.name)
+            words = phrase("of template", authored=requirement_words.label(authored), template=template.template.name)
             yield _Input(template.rows & table.all, words, authored=authored)
 
 
@@ -211,12 +213,12 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expres
     allowed = _values(cell, authored.key, plan.required & theirs)
     return Violation(
         code="BERTH-125",
-        found=phrase("fact", authored=author_words.label(authored), demands=join_phrases(asked)),
+        found=phrase("fact", authored=requirement_words.label(authored), demands=join_phrases(asked)),
         advice=phrase("use", allowed=_one_of(allowed)) if allowed else phrase("remove"),
         more=(required(asked), phrase("written", key=expression.key, operator=expression.operator, values=expression.values)),
         rule=RULE,
         policies=who(asked),
-        path=author_words.place_of_label(authored),
+        path=requirement_words.place_of_label(authored),
         fields=fields(asked),
     )
 

@@ -27,8 +27,8 @@ from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
 from policies.pods import unlisted_accelerators
 from policies.pods.annotations import TEMPLATE
-from policies.reasons import choice_messages, denial_messages, label_remarks, pinned_node, slice_suggestions
 from policies.request import Request
+from policies.rules.node_affinity import choices, denials, pinned, remarks, slices
 from policies.verdict import Edit, Remark, Violation
 
 NAME = "node_affinity"
@@ -43,7 +43,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     yield from remarks
     plans = [term for term in found if term.alternatives]
     if plans:
-        yield from choice_messages.of_place(plan, all_written=not any(remark.code == INEXPRESSIBLE for remark in remarks))
+        yield from choices.of_place(plan, all_written=not any(remark.code == INEXPRESSIBLE for remark in remarks))
     moved = 0
     for term in plans:
         if term.index is None:
@@ -115,12 +115,12 @@ def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
     yield from (v for v in plan.violations if v.rule == NAME)
     yield from _remarks(plan)
     if plan.actor.affinity == "no":
-        yield from pinned_node.check(plan)
+        yield from pinned.check(plan)
         return
     if not plan.space.wanted:
         return
     if plan.constraints and plan.space.possible_anywhere() and not plan.space.left(plan.required):
-        yield denial_messages.contradiction(plan)
+        yield denials.contradiction(plan)
     elif request.phase == "mutate":
         yield from _clashes(plan)
         yield from _divided(plan)
@@ -138,7 +138,7 @@ def _clashes(plan: Plan) -> Iterator[Violation | Remark]:
     alternatives = [a for term in plans for a in term.alternatives]
     found = [(a.cell, *a.clash) for a in alternatives if a.clash is not None]
     if found and not any(a.alive for a in alternatives) and len(plan.terms) == len({a.cell.term.index for a in alternatives}):
-        yield denial_messages.clash(plan, *found[0])
+        yield denials.clash(plan, *found[0])
 
 
 def _divided(plan: Plan) -> Iterator[Violation]:
@@ -155,7 +155,7 @@ def _divided(plan: Plan) -> Iterator[Violation]:
     cells = [cell for cell in plan.space.cells if cell.possible]
     for parts in (*((axis,) for axis in axes), axes):
         if cells and not any(_told_apart(plan, cell, parts) for cell in cells):
-            yield denial_messages.divided([c for axis in parts for c in (*demands.cluster[axis], *demands.own[axis])])
+            yield denials.divided([c for axis in parts for c in (*demands.cluster[axis], *demands.own[axis])])
             return
 
 
@@ -170,13 +170,13 @@ def _told_apart(plan: Plan, cell: Cell, axes: Sequence[Axis]) -> bool:
 
 def _outside(plan: Plan) -> Iterator[Violation]:
     for cell in _unheld(plan):
-        yield denial_messages.outside(plan, cell, plan.constraints[0].axis)
+        yield denials.outside(plan, cell, plan.constraints[0].axis)
         return
     for cell in plan.space.cells:
         for axis in AXES:
             expressed = sayable(plan, cell, axis)
             if expressed.rendering.expressions and cell.possible and not cell.lies_inside(expressed.rows):
-                yield denial_messages.outside(plan, cell, axis)
+                yield denials.outside(plan, cell, axis)
                 return
 
 
@@ -196,23 +196,23 @@ def _unheld(plan: Plan) -> Iterator[Cell]:
 
 
 def _remarks(plan: Plan) -> Iterator[Remark]:
-    yield from label_remarks.unknown(plan)
-    for found in slice_suggestions.lacking(plan):
+    yield from remarks.unknown(plan)
+    for found in slices.lacking(plan):
         yield Remark(code="BERTH-217", found=found, rule=NAME)
     for asked in plan.asked:
         name = asked.resource.name
         if unlisted_accelerators.is_unknown(asked.resource):
             yield unlisted_accelerators.unknown(name, NAME, tuple(c.policy.id for c in plan.policies))
-        elif plan.constraints and not slice_suggestions.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
+        elif plan.constraints and not slices.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
             yield _without_nodes(plan, phrase("unknown model" if plan.snapshot.places(asked.resource) else "not evaluated", name=name))
     if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
         yield _without_nodes(plan, phrase("claim"))
     if plan.space.wanted and plan.space.cells and not plan.space.possible_anywhere():
         yield Remark(code="BERTH-217", found=phrase("nothing"), rule=NAME)
     yield from _unwritten(plan)
-    yield from label_remarks.after_boot(plan)
+    yield from remarks.after_boot(plan)
     if plan.pod.preferred and plan.constraints:
-        yield from label_remarks.preferred(plan)
+        yield from remarks.preferred(plan)
 
 
 def _without_nodes(plan: Plan, found: Phrase) -> Remark:

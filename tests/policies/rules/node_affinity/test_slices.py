@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from policies.engine import evaluate
-from policies.reasons.slice_suggestions import nearest_slice
 from policies.request import Request
+from policies.rules.node_affinity.slices import nearest_slice
 from tests.support.cases import golden
 from tests.support.snapshots import build
 

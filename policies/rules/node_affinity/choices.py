@@ -15,10 +15,10 @@ from policies.objects.wording import cut_text
 from policies.offers.constraints import Constraint, meet
 from policies.offers.selectors import value_among
 from policies.offers.table import Offer
-from policies.planning.author_words import NODE_SELECTOR
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
+from policies.planning.requirement_words import NODE_SELECTOR
 from policies.pods import annotations as author
 from policies.verdict import Remark
 
