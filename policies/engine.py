@@ -26,8 +26,7 @@ from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
 from policies.request import Request
 from policies.rules import RULES
-from policies.rules.device_classes import UNKNOWN
-from policies.rules.device_counts import UNCOUNTED
+from policies.rules.device_counts import UNCOUNTED, UNKNOWN
 from policies.state.snapshot import Facts
 from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, NOTHING, AuditOutcome, Edit, Remark, Verdict, Violation
 

@@ -22,13 +22,13 @@ from kube.pod import DEADLINE, DEFAULT_SCHEDULER, OF_NO_CLASS
 from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
+from policies.planning import requirement_words
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
 from policies.pods.annotations import DURATION
 from policies.policy import Default
 from policies.queues.joining import JoinedQueue
 from policies.request import Request
-from policies.rules.node_affinity import denials
 from policies.settings.limits import TightestLimit
 from policies.settings.running import NamedValue, deadline, merge_named, seconds_of
 from policies.verdict import Edit, Remark, Violation, at_field
@@ -167,7 +167,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     if seconds is not None and seconds > longest.value:
         yield _violation(longest, phrase("fact", path=At(_DEADLINE), seconds=seconds, most=most), phrase("go on"))
     elif seconds is None and request.phase == "validate":
-        reason = denials.likely(plan, MAX_RUNTIME.rule)
+        reason = requirement_words.likely(plan, MAX_RUNTIME.rule)
         yield _violation(longest, phrase("none there", path=At(_DEADLINE), most=most), reason)
 
 

@@ -15,10 +15,9 @@ from policies.facts import platform_detection
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.table import Table
-from policies.planning.merged_settings import FORBID
+from policies.planning import requirement_words
 from policies.planning.plan import Plan
-from policies.rules.node_affinity import denials
-from policies.verdict import Remark, Violation, at_field
+from policies.verdict import Remark, Violation
 
 RULE = "node_affinity"
 _NODE_NAME: Path = ("spec", "nodeName")
@@ -49,10 +48,10 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
                 "outside",
                 where=_where(plan),
                 label=_shown(plan, *carried[0], labels),
-                demands=denials.join_phrases(plan.constraints),
+                demands=requirement_words.join_phrases(plan.constraints),
             ),
             advice=phrase("fix"),
-            more=(denials.required(plan.constraints),),
+            more=(requirement_words.required(plan.constraints),),
             rule=RULE,
             policies=policies,
             path=_place(plan),
@@ -63,9 +62,9 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
     if (sold or not carried) and home and home not in plan.snapshot.tables:
         yield Violation(
             code="BERTH-124",
-            found=phrase("elsewhere", where=_where(plan), platform=home, demands=denials.join_phrases(plan.constraints)),
+            found=phrase("elsewhere", where=_where(plan), platform=home, demands=requirement_words.join_phrases(plan.constraints)),
             advice=phrase("fix"),
-            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), denials.required(plan.constraints)),
+            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), requirement_words.required(plan.constraints)),
             rule=RULE,
             policies=policies,
             path=_place(plan),
@@ -80,9 +79,9 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
         if demands and not any(meet(table.of_resource(name), demands) for table in plan.snapshot.tables.values()):
             yield Violation(
                 code="BERTH-126",
-                found=phrase("device", name=name, demands=denials.join_phrases(demands)),
+                found=phrase("device", name=name, demands=requirement_words.join_phrases(demands)),
                 advice=phrase("ask for device"),
-                more=(denials.required(demands),),
+                more=(requirement_words.required(demands),),
                 rule=RULE,
                 policies=who(demands),
                 fields=fields(demands),
@@ -116,23 +115,6 @@ def _sharing_keys(plan: Plan, table: Table) -> tuple[str, ...]:
 def _daemon(plan: Plan) -> Iterator[Remark]:
     if plan.space.possible_anywhere() and not plan.space.left(plan.required):
         yield Remark(code="BERTH-213", found=phrase("daemon"), rule=RULE)
-
-
-def check_taints(plan: Plan) -> Iterator[Violation]:
-    """Yield a violation per forbidden taint of the node that the pod names. Such a pod bypasses the
-    scheduler and with it the node's taints; those that the policies forbid to tolerate still apply."""
-    taints = plan.snapshot.cluster.taints.get(plan.pod.node_name, ()) if plan.settings.forbid else ()
-    for pattern, policy in plan.settings.forbid if taints else ():
-        if any(pattern.matches(taint) for taint in taints):
-            yield Violation(
-                code="BERTH-132",
-                found=phrase("fact", path=At(_NODE_NAME), taint=str(pattern)),
-                advice=phrase("fix", path=At(_NODE_NAME)),
-                rule="tolerations",
-                policies=(policy,),
-                path=_NODE_NAME,
-                fields=at_field(FORBID, (policy,)),
-            )
 
 
 def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int]]:

@@ -1,21 +1,34 @@
-"""Remarks on the labels that an author wrote: an unknown value, a label that nodes get too late,
-preferences that no longer count."""
+"""Remarks on where a pod may run: labels that its author wrote, nodes that a default chose, and slices that no machine has.
+
+A default is remarked on only if something is written and changes the pod (``docs/laws.md``, law 11: "defaults never harm"):
+then the pod specifies it itself, so a second call makes no remark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from catalog.nearest import nearest, of_model
-from policies.messages import Phrase, phrase
+from catalog import Catalog, Resource
+from catalog.nearest import nearest, nearest_slice, of_model
+from policies.messages import At, Phrase, phrase
+from policies.objects.wording import cut_text
+from policies.offers.constraints import Constraint, meet
+from policies.offers.selectors import natural, value_among
+from policies.offers.table import Host, Table
 from policies.planning import requirement_words
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import AuthorExpression, Cell, list_bracketed
 from policies.planning.plan import Plan
-from policies.rules.node_affinity import denials
+from policies.planning.requirement_words import NODE_SELECTOR
 from policies.verdict import Remark
 
 RULE = "node_affinity"
+PLACE = "BERTH-221"
+_MOST_TEXT = 48
+"""characters of what a policy wants, so that what to type stands within the first 200"""
+_MOST_SLICES = 5
+"""The most slices of one pod for which suggestions are made: finding the nearest takes a millisecond each."""
 MOST_UNKNOWN = 20
 """The most unknown values of one pod that are reported, each with the nearest known one: an answer holds
 some twenty warnings."""
@@ -39,7 +52,7 @@ def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
     if key is None:
         return unknown
-    asked = denials.join_phrases([c for c in plan.constraints if c.axis == "machine"])
+    asked = requirement_words.join_phrases([c for c in plan.constraints if c.axis == "machine"])
     return phrase("held", unknown=unknown, demands=asked, label=key)
 
 
@@ -103,3 +116,84 @@ def after_boot(plan: Plan) -> Iterator[Remark]:
                 other = platform.machine_keys[0][0]
                 found = phrase("text", where=requirement_words.author_path(authored), key=authored.key, platform=platform.name, other=other)
                 yield Remark(code="BERTH-206", found=found, rule=RULE)
+
+
+def chosen_nodes(plan: Plan, *, all_written: bool) -> Iterator[Remark]:
+    """Yield remarks that a default chose nodes: a template's, or those of some models. Called where
+    affinity is written; ``all_written``: no requirement was left out because a platform cannot express it."""
+    if plan.template is not None and plan.author.template is None:
+        name, key = plan.template.template.name, plan.template.template.labels[0][0]
+        found = phrase("template", template=name, selector=At(NODE_SELECTOR), key=key, policies=plan.template_by)
+        yield Remark(code=PLACE, found=found, rule=RULE, policies=plan.template_by)
+    narrowing = [c for c in plan.chosen if c.axis == "machine" and c.narrows]
+    lost = next(_lost(plan, narrowing, all_written=all_written), None) if narrowing else None
+    if lost is not None:
+        by = narrowing[0].by
+        yield Remark(code=PLACE, found=_machine(narrowing, *_label(*lost), by), rule=RULE, policies=by)
+
+
+def _machine(narrowing: Sequence[Constraint], key: str, value: str | None, policies: tuple[str, ...]) -> Phrase:
+    what, selector = tuple(cut_text(c.text, _MOST_TEXT) for c in narrowing), At(NODE_SELECTOR)
+    if value is None:
+        return phrase("machine", constraints=what, selector=selector, key=key, policies=policies)
+    return phrase("machine by value", constraints=what, selector=selector, key=key, value=value, policies=policies)
+
+
+def _lost(plan: Plan, narrowing: Sequence[Constraint], *, all_written: bool) -> Iterator[tuple[Cell, int, int]]:
+    """Yield the cells where known models are excluded only by what was chosen, and that is expressed
+    there, with the excluded and the chosen rows."""
+    for cell in plan.space.cells:
+        kept = plan.required & ~cell.table.unknown
+        if plan.template is not None:
+            kept &= plan.template.rows
+        wanted = meet(cell.table.all, narrowing)
+        lost = [rows & kept & ~wanted for rows in cell.offered] if cell.possible else []
+        if any(lost) and (all_written or not any(c in sayable(plan, cell, "machine").unexpressed for c in narrowing)):
+            yield cell, next(rows for rows in lost if rows), wanted
+
+
+def _label(cell: Cell, lost: int, wanted: int) -> tuple[str, str | None]:
+    """Return the key and value to write for one that is excluded: ``karpenter.k8s.aws/instance-gpu-name``,
+    ``a100``; None if no value identifies it."""
+    key = cell.table.platform.machine_keys[0][0]
+    return key, value_among(cell.table, key, lost, wanted)
+
+
+def on_no_machine(plan: Plan, resource: Resource) -> bool:
+    """Return whether some GPU supports the slice, but no known machine of a platform in force has one."""
+    if resource.profile is None or not resource.name.startswith("nvidia.com/mig-") or not _models(plan.snapshot.catalog, resource):
+        return False
+    return not any(resource.profile in table.mig_profiles for table in plan.snapshot.tables.values())
+
+
+def missing_slices(plan: Plan) -> Iterator[Phrase]:
+    """Yield, for each slice that no machine has, that it does not exist, its models, and the nearest
+    slices with a machine that has them."""
+    if not plan.snapshot.placed:
+        return
+    missing = [asked.resource for asked in plan.asked if on_no_machine(plan, asked.resource)]
+    for resource in missing[:_MOST_SLICES]:
+        there = tuple(_nearest_on(plan.snapshot.catalog, table, resource) for table in plan.snapshot.tables.values())
+        models = tuple(_models(plan.snapshot.catalog, resource)[:3])
+        yield phrase("slice", platforms=tuple(plan.snapshot.tables), name=resource.name, models=models, there=there)
+
+
+def _models(catalog: Catalog, resource: Resource) -> list[str]:
+    return [gpu.model for gpu in catalog.gpus if any(p.name.replace("+", ".") == resource.profile for p in gpu.mig)]
+
+
+def _nearest_on(catalog: Catalog, table: Table, resource: Resource) -> Phrase:
+    hosts = {o.host.name: o.host for o in table.offers if o.host.gpu is not None and o.host.gpu.mig}
+    names = {p.resource: p.name for host in hosts.values() if host.gpu is not None for p in host.gpu.mig}
+    near = nearest_slice(resource.name.removesuffix(".shared"), names)
+    if near is None:
+        return phrase("none like it" if hosts else "no slices", platform=table.platform.name)
+    machine = min((name for name, host in hosts.items() if _has(host, near)), key=natural)
+    key = catalog.schemes[table.platform.sharing].slice_key
+    if key is None:
+        return phrase("nearest", name=near, machine=machine)
+    return phrase("nearest by label", key=key, profile=names[near], machine=machine)
+
+
+def _has(host: Host, name: str) -> bool:
+    return host.gpu is not None and any(p.resource == name for p in host.gpu.mig)

@@ -28,7 +28,7 @@ from policies.planning.plan import Plan
 from policies.pods import unlisted_accelerators
 from policies.pods.annotations import TEMPLATE
 from policies.request import Request
-from policies.rules.node_affinity import choices, denials, pinned, remarks, slices
+from policies.rules.node_affinity import denials, pinned, remarks
 from policies.verdict import Edit, Remark, Violation
 
 NAME = "node_affinity"
@@ -39,11 +39,11 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Yield the edits term by term; a copy is inserted behind its original, so later indices move."""
     if plan.actor.affinity != "write" or not plan.snapshot.placed or not plan.space.wanted:
         return
-    found, remarks = term_plans(plan)
-    yield from remarks
+    found, of_terms = term_plans(plan)
+    yield from of_terms
     plans = [term for term in found if term.alternatives]
     if plans:
-        yield from choices.of_place(plan, all_written=not any(remark.code == INEXPRESSIBLE for remark in remarks))
+        yield from remarks.chosen_nodes(plan, all_written=not any(remark.code == INEXPRESSIBLE for remark in of_terms))
     moved = 0
     for term in plans:
         if term.index is None:
@@ -133,8 +133,8 @@ def _clashes(plan: Plan) -> Iterator[Violation | Remark]:
     excludes."""
     if plan.actor.affinity != "write" or not plan.snapshot.placed or not any(cell.undecided for cell in plan.space.cells):
         return
-    plans, remarks = term_plans(plan)
-    yield from remarks
+    plans, of_terms = term_plans(plan)
+    yield from of_terms
     alternatives = [a for term in plans for a in term.alternatives]
     found = [(a.cell, *a.clash) for a in alternatives if a.clash is not None]
     if found and not any(a.alive for a in alternatives) and len(plan.terms) == len({a.cell.term.index for a in alternatives}):
@@ -197,13 +197,13 @@ def _unheld(plan: Plan) -> Iterator[Cell]:
 
 def _remarks(plan: Plan) -> Iterator[Remark]:
     yield from remarks.unknown(plan)
-    for found in slices.lacking(plan):
+    for found in remarks.missing_slices(plan):
         yield Remark(code="BERTH-217", found=found, rule=NAME)
     for asked in plan.asked:
         name = asked.resource.name
         if unlisted_accelerators.is_unknown(asked.resource):
             yield unlisted_accelerators.unknown(name, NAME, tuple(c.policy.id for c in plan.policies))
-        elif plan.constraints and not slices.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
+        elif plan.constraints and not remarks.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
             yield _without_nodes(plan, phrase("unknown model" if plan.snapshot.places(asked.resource) else "not evaluated", name=name))
     if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
         yield _without_nodes(plan, phrase("claim"))
