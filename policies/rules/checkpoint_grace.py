@@ -20,13 +20,13 @@ from collections.abc import Collection, Iterator
 from kube import duration
 from kube.pod import GRACE, PROBES, mapping_at
 from kube.tree import Path
+from policies.merging import TightestLimit
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning import requirement_words
 from policies.planning.plan import Plan
 from policies.pods.annotations import OPT_OUT
 from policies.request import Request
-from policies.settings.limits import TightestLimit
 from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "checkpoint_grace"

@@ -22,6 +22,7 @@ from kube.tree import Path
 from policies.claims.claim_request import part_of
 from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
 from policies.facts.device_requests import Claim, RequestChoice
+from policies.merging import TightestLimit
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.planning import requirement_words
@@ -32,7 +33,6 @@ from policies.pods import unlisted_accelerators
 from policies.pods.permissions import FRACTION_DEVICES, annotated_fraction, fraction_keys, is_fraction
 from policies.policy import Policy
 from policies.request import Request
-from policies.settings.limits import TightestLimit
 from policies.state.snapshot import Snapshot
 from policies.verdict import Violation, at_field
 

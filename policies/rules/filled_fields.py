@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from kube import duration
 from kube.pod import DEADLINE, DEFAULT_SCHEDULER, OF_NO_CLASS
 from kube.tree import Path
+from policies.merging import NamedValue, TightestLimit, merge_named
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning import requirement_words
+from policies.planning.merged_settings import deadline, seconds_of
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
 from policies.pods.annotations import DURATION
 from policies.policy import Default
 from policies.queues.joining import JoinedQueue
 from policies.request import Request
-from policies.settings.limits import TightestLimit
-from policies.settings.running import NamedValue, deadline, merge_named, seconds_of
 from policies.verdict import Edit, Remark, Violation, at_field
 
 _Given = NamedValue[str] | TightestLimit

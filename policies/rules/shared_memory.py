@@ -15,13 +15,13 @@ from typing import Any
 
 from kube import quantity
 from kube.pod import NONE, Container, Raw, is_requested, list_at, mapping_at
+from policies.merging import TightestLimit, most
 from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
 from policies.pods.mounts import SHARED_MEMORY, VOLUME, mounts, volumes
 from policies.request import Request
-from policies.settings.limits import TightestLimit, most
 from policies.verdict import Edit, Remark, at_field
 
 NAME = "shared_memory"

@@ -21,9 +21,9 @@ from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, System, owners_of, value_of
 from policies.queues.joining import JoinedQueue, grouping_paths, scheduler_of
 from policies.queues.judging import Past, past
+from policies.queues.merged_queues import Required
 from policies.request import Request
 from policies.rules.queues.default_queue import NAME
-from policies.settings.queues import Required
 from policies.verdict import Violation, at_field
 
 FIELD = "spec.require.queue"

@@ -20,9 +20,9 @@ from policies.patch.applied import APPLIED, Entry, digest_at
 from policies.patch.json_patch import PodPatch
 from policies.patch.valid_entries import recorded
 from policies.queues.judging import Past
+from policies.queues.merged_queues import Required
 from policies.request import Phase
 from policies.rules.queues import required_queue
-from policies.settings.queues import Required
 from policies.state.snapshot import Facts
 from policies.verdict import MOST_AUDITED, AuditOutcome, Edit, Remark, Verdict
 from policies.workloads.queues import queue_edits

@@ -1,7 +1,6 @@
-"""What policies give and require of how a pod runs: its longest time, shared memory, classes, scheduler and
-neighbours, merged.
+"""Merge what several policies set to one value, with the policies that set it.
 
-Amounts are merged, so that the order of policies never matters. Of a name the namespace's own policies decide
+Of amounts the largest or the smallest counts, so that the order of policies never matters. Of names the namespace's own policies decide
 before the cluster's, and those of one scope must agree: otherwise none of them acts.
 """
 
@@ -9,18 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Generic, TypeVar
 
-from kube.pod import DEADLINE, Pod
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
-from policies.pods.permissions import Actor
 from policies.policy import Default
-from policies.settings.limits import TightestLimit, least, most
 from policies.verdict import Remark
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TightestLimit:
+    """The tightest of several limits, with the policies that set it."""
+
+    value: int
+    policies: tuple[str, ...]
+
+
+def most(values: Iterable[tuple[int | None, str]]) -> TightestLimit | None:
+    """Return the largest of (value, policy); None if no policy sets one."""
+    return _extreme(values, largest=True)
+
+
+def least(values: Iterable[tuple[int | None, str]]) -> TightestLimit | None:
+    """Return the smallest of (value, policy); None if no policy sets one."""
+    return _extreme(values, largest=False)
+
+
+def _extreme(values: Iterable[tuple[int | None, str]], *, largest: bool) -> TightestLimit | None:
+    given = [(value, who) for value, who in values if value is not None]
+    if not given:
+        return None
+    value = (max if largest else min)(value for value, _ in given)
+    return TightestLimit(value, tuple(sorted(who for v, who in given if v == value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +58,6 @@ class NamedValue(Generic[T]):
         return Remark(
             code="BERTH-202", found=phrase("text", policies=self.policies, axis=field), rule=rule, policies=self.policies, fields=on
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    longest: TightestLimit | None
-    """``require.maxRuntime``, the shortest, in seconds."""
-    max_runtime: TightestLimit | None
-    """``default.maxRuntime`` of the first scope that gives one, the longest in it, in seconds."""
-
-
-def merge_running(policies: Sequence[Compiled], matches: Sequence[Compiled], calm: Sequence[Compiled]) -> Running:
-    """Merge the settings of these policies. ``matches``: those whose defaults act; ``calm``: those of them whose
-    defaults on how long a pod runs and ends act on the pod's actor."""
-    scopes = by_scope(matches)
-    given = ([(c.policy.default.max_runtime, c.policy.id) for c in scope if c in calm] for scope in scopes)
-    return Running(
-        longest=least((c.policy.require.max_runtime, c.policy.id) for c in policies),
-        max_runtime=next((limit for values in given if (limit := most(values)) is not None), None),
-    )
 
 
 def by_scope(policies: Iterable[Compiled]) -> tuple[list[Compiled], list[Compiled]]:
@@ -83,22 +85,3 @@ def merge_named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], 
         return None
     values = {value for _, value in given}
     return NamedValue(values.pop() if len(values) == 1 else None, tuple(c.policy.id for c, _ in given))
-
-
-def seconds_of(pod: Pod) -> int | None:
-    """Return the pod's ``activeDeadlineSeconds``; None if it has none, or no whole number."""
-    value = pod.spec.get(DEADLINE)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def deadline(running: Running, expected: Fraction | None, actor: Actor) -> TightestLimit | None:
-    """Return the ``activeDeadlineSeconds`` that a pod without one gets, in seconds; None: it stays without.
-
-    ``expected``: how long its author expects it to run, in seconds. A default that is shorter does not act; what is
-    required does.
-    """
-    longest = running.longest if actor.floor != "no" else None
-    default = running.max_runtime
-    if default is None or (expected is not None and default.value < expected):
-        return longest
-    return longest if longest is not None and longest.value <= default.value else default
