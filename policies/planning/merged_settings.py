@@ -1,6 +1,7 @@
-"""The requirements and defaults of policies other than placement, merged.
+"""The requirements and defaults of policies besides placement that depend on who the actor is, or that planning reads.
 
-Merging uses only union, longest and shortest, so that the order of policies never matters.
+Any other setting is merged by the rule that reads it (``requirements.Demands.merged``). Merging uses only union, longest and shortest,
+so that the order of policies never matters.
 """
 
 from __future__ import annotations
@@ -38,12 +39,6 @@ class MergedSettings:
     protect: TightestLimit | None
     """``default.protectFor``, the longest, in seconds; FOREVER for Always."""
     protect_max: TightestLimit | None
-    gpus_max: TightestLimit | None
-    one_of: tuple[int, ...] | None
-    """The device counts that every policy allows; None: any."""
-    one_of_by: tuple[str, ...]
-    equal: dict[str, tuple[str, ...]]
-    """``requestsEqualLimits``: accelerators or cpuAndMemory -> the policies that require it."""
     repair: tuple[str, ...]
     """The policies that ask for request := limit."""
     taints: tuple[str, ...]
@@ -71,7 +66,6 @@ def merge_settings(policies: Sequence[Compiled], matches: Sequence[Compiled], gr
     allows = [c.policy.allow for c in matches if c.policy.namespace is None]
     granted = [pattern for allow in allows for pattern in allow.tolerations]
     tolerate, ungranted = _tolerate(matches, granted)
-    one_of = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
     return MergedSettings(
         grace=most((c.policy.default.grace, c.policy.id) for c in _for(grace, matches)),
         grace_min=most((c.policy.require.grace_min, c.policy.id) for c in policies),
@@ -80,14 +74,6 @@ def merge_settings(policies: Sequence[Compiled], matches: Sequence[Compiled], gr
             (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, matches) for p in [c.policy.default.protect_for]
         ),
         protect_max=least((c.policy.require.protection_max, c.policy.id) for c in policies),
-        gpus_max=least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
-        one_of=tuple(sorted(set.intersection(*(values for values, _ in one_of)))) if one_of else None,
-        one_of_by=tuple(name for _, name in one_of),
-        equal={
-            kind: who
-            for kind in ("accelerators", "cpuAndMemory")
-            if (who := tuple(c.policy.id for c in policies if kind in c.policy.require.requests_equal_limits))
-        },
         repair=tuple(c.policy.id for c in matches if c.policy.default.repair),
         taints=tuple(c.policy.id for c in matches if c.policy.default.accelerator_taints),
         tolerate=tolerate,

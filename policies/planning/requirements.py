@@ -43,6 +43,7 @@ class Sayable:
 class Demands:
     """The merged requirements of the policies that apply to a pod, for runs as long as this pod's."""
 
+    policies: tuple[Compiled, ...]
     constraints: tuple[Constraint, ...]
     """The constraints of every ``require``."""
     cluster: Mapping[Axis, tuple[Constraint, ...]]
@@ -112,6 +113,7 @@ def _together(
     scopes = tuple(c for c in own if c in matches), tuple(c for c in cluster if c in matches)
     of_cluster, of_own = list(_constraints(cluster, longest, axes)), list(_constraints(own, longest, axes))
     return Demands(
+        policies=policies,
         constraints=constraints,
         cluster={axis: tuple(c for c in of_cluster if c.axis == axis) for axis in AXES},
         own={axis: tuple(c for c in of_own if c.axis == axis) for axis in AXES},

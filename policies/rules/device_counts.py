@@ -14,6 +14,7 @@ Never   counts an unreadable amount as zero
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from catalog.nearest import nearest_slice
 from catalog.platforms import Sharing
@@ -22,13 +23,13 @@ from kube.tree import Path
 from policies.claims.claim_request import part_of
 from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
 from policies.facts.device_requests import Claim, RequestChoice
-from policies.merging import TightestLimit
+from policies.merging import TightestLimit, least
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.planning import requirement_words
 from policies.planning.devices import RequestedDevice, of_claim
-from policies.planning.merged_settings import MergedSettings
 from policies.planning.plan import Plan
+from policies.planning.requirements import Demands
 from policies.pods import unlisted_accelerators
 from policies.pods.permissions import FRACTION_DEVICES, annotated_fraction, fraction_keys, is_fraction
 from policies.policy import Policy
@@ -68,19 +69,39 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
 _MAX, _ONE_OF, _SHARING = "spec.require.gpusPerPod.max", "spec.require.gpusPerPod.oneOf", "spec.require.sharing"
 
 
+class CountLimits(NamedTuple):
+    """What ``require.gpusPerPod`` of all policies allows together."""
+
+    most: TightestLimit | None
+    one_of: tuple[int, ...] | None
+    """None: any number."""
+    one_of_by: tuple[str, ...]
+
+
+def merge_limits(demands: Demands) -> CountLimits:
+    """Return the smallest maximum, and the numbers that every policy with ``oneOf`` lists."""
+    limits = [(limit, c.policy.id) for c in demands.policies if (limit := c.policy.require.gpus_per_pod)]
+    one_of = [(set(limit.one_of), policy) for limit, policy in limits if limit.one_of]
+    return CountLimits(
+        most=least((limit.max, policy) for limit, policy in limits),
+        one_of=tuple(sorted(set.intersection(*(numbers for numbers, _ in one_of)))) if one_of else None,
+        one_of_by=tuple(policy for _, policy in one_of),
+    )
+
+
 def _per_pod(plan: Plan) -> Iterator[Violation]:
-    settings = plan.settings
-    if settings.gpus_max is None and settings.one_of is None:
+    limits = plan.demands.merged(merge_limits)
+    if limits.most is None and limits.one_of is None:
         return
     count = plan.devices.whole(plan.snapshot.catalog)
-    if settings.gpus_max is not None and count.least > settings.gpus_max.value:
-        yield _above(plan, count, settings.gpus_max)
+    if limits.most is not None and count.least > limits.most.value:
+        yield _above(plan, count, limits.most)
     elif count.most is None:
-        yield _uncounted(plan, settings)
-    elif settings.gpus_max is not None and count.most > settings.gpus_max.value:
-        yield _above(plan, count, settings.gpus_max)
-    elif settings.one_of is not None and not _all_allowed(count, count.most, settings.one_of):
-        yield _none_of(plan, count, settings)
+        yield _uncounted(plan, limits)
+    elif limits.most is not None and count.most > limits.most.value:
+        yield _above(plan, count, limits.most)
+    elif limits.one_of is not None and not _all_allowed(count, count.most, limits.one_of):
+        yield _none_of(plan, count, limits)
 
 
 def _all_allowed(count: CountInterval, most: int, allowed: Collection[int]) -> bool:
@@ -96,20 +117,20 @@ def _above(plan: Plan, count: CountInterval, limit: TightestLimit) -> Violation:
     return Violation(code="BERTH-111", found=found, advice=advice, rule=NAME, policies=by, path=path, fields=fields)
 
 
-def _none_of(plan: Plan, count: CountInterval, settings: MergedSettings) -> Violation:
-    allowed = [n for n in settings.one_of or () if settings.gpus_max is None or n <= settings.gpus_max.value]
+def _none_of(plan: Plan, count: CountInterval, limits: CountLimits) -> Violation:
+    allowed = [n for n in limits.one_of or () if limits.most is None or n <= limits.most.value]
     more = next((n for n in allowed if n > count.least), max(allowed, default=0))
     found = phrase("fact", count=str(count), allowed=tuple(allowed)) if allowed else phrase("nothing", count=str(count))
     advice = phrase("ask", number=more) if more else phrase("fix policies")
-    by, path, fields = settings.one_of_by, _only_request(plan), at_field(_ONE_OF, settings.one_of_by)
+    by, path, fields = limits.one_of_by, _only_request(plan), at_field(_ONE_OF, limits.one_of_by)
     return Violation(code="BERTH-112", found=found, advice=advice, rule=NAME, policies=by, path=path, fields=fields)
 
 
-def _uncounted(plan: Plan, settings: MergedSettings) -> Violation:
+def _uncounted(plan: Plan, limits: CountLimits) -> Violation:
     """Return the violation for a count that can't be bounded while there is a limit: the worst case is
     assumed."""
     found, advice, path = _what_is_open(plan)
-    fields = (*at_field(_MAX, settings.gpus_max.policies if settings.gpus_max else ()), *at_field(_ONE_OF, settings.one_of_by))
+    fields = (*at_field(_MAX, limits.most.policies if limits.most else ()), *at_field(_ONE_OF, limits.one_of_by))
     by = tuple(sorted({policy for policy, _ in fields}))
     return Violation(code=UNCOUNTED, found=phrase("fact", open=found), advice=advice, rule=NAME, policies=by, path=path, fields=fields)
 
