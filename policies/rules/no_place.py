@@ -26,11 +26,10 @@ from policies.placement.pool_blockers import of_pool
 from policies.placement.pools import Pool, PoolReader
 from policies.planning.plan import ReviewedPod
 from policies.pods.permissions import KUEUE_LABELS
+from policies.rules.node_affinity import NAME
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
 
-NAME = "node_affinity"
-"""Its rule: both say where the pod may run."""
 CODE = "BERTH-223"
 _COUNTED = ("gpu", "mig", "shared", "other")
 """Kinds of resource that kube-scheduler counts on nodes; parts of a device are an extender's."""

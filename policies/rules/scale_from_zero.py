@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from policies.messages import phrase
 from policies.planning.plan import ReviewedPod
-from policies.rules.no_place import NAME
+from policies.rules.node_affinity import NAME
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
 

@@ -18,12 +18,10 @@ from policies.offers.table import Axis
 from policies.planning import requirement_words
 from policies.planning.feasibility import AuthorExpression, Cell, demands
 from policies.planning.plan import Plan
+from policies.rules.node_affinity import NAME
 from policies.rules.node_affinity.minimal_conflict import smallest
 from policies.rules.node_affinity.remarks import on_no_machine
 from policies.verdict import Violation
-
-RULE = "node_affinity"
-
 
 MOST_EXPLAINED = 8
 """Cells, and resource names in them, of which the shortest explanation is taken: one term on each of eight
@@ -46,7 +44,7 @@ def contradiction(plan: Plan) -> Violation:
         found=_fact(own, demands),
         advice=_fix(plan, cell, own),
         more=(requirement_words.required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
-        rule=RULE,
+        rule=NAME,
         policies=policies,
         path=requirement_words.place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
@@ -73,7 +71,7 @@ def _conflict(demands: Sequence[Constraint], variant: str) -> Violation:
         found=phrase(variant, demands=named),
         advice=phrase("fix the policies"),
         more=(requirement_words.required(demands),),
-        rule=RULE,
+        rule=NAME,
         policies=who(demands),
         fields=fields(demands),
     )
@@ -210,7 +208,7 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expres
             requirement_words.required(asked),
             phrase("written", key=expression.key, operator=expression.operator, values=expression.values),
         ),
-        rule=RULE,
+        rule=NAME,
         policies=who(asked),
         path=requirement_words.place_of_label(authored),
         fields=fields(asked),
@@ -225,8 +223,8 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
         code="BERTH-123",
         found=phrase("no affinity", demands=demands) if index is None else phrase("term", index=index, demands=demands),
         advice=phrase("fix"),
-        more=(requirement_words.likely(plan, RULE),),
-        rule=RULE,
+        more=(requirement_words.likely(plan, NAME),),
+        rule=NAME,
         policies=who(constraints),
         path=TERMS if index is None else (*TERMS, index),
         fields=fields(constraints),

@@ -17,9 +17,9 @@ from policies.offers.constraints import fields, meet, who
 from policies.offers.table import Table
 from policies.planning import requirement_words
 from policies.planning.plan import Plan
+from policies.rules.node_affinity import NAME
 from policies.verdict import Remark, Violation
 
-RULE = "node_affinity"
 _NODE_NAME: Path = ("spec", "nodeName")
 
 
@@ -37,7 +37,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
     labels = plan.snapshot.cluster.nodes.get(node)
     policies = who(plan.constraints)
     if labels is None:
-        yield Remark(code="BERTH-213", found=phrase("unknown"), rule=RULE, policies=policies)
+        yield Remark(code="BERTH-213", found=phrase("unknown"), rule=NAME, policies=policies)
         return
     labels = platform_detection.newer(plan.snapshot.catalog, labels)
     carried = list(_carried(plan, labels))
@@ -52,7 +52,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             ),
             advice=phrase("fix"),
             more=(requirement_words.required(plan.constraints),),
-            rule=RULE,
+            rule=NAME,
             policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
@@ -65,7 +65,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             found=phrase("elsewhere", where=_where(plan), platform=home, demands=requirement_words.join_phrases(plan.constraints)),
             advice=phrase("fix"),
             more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), requirement_words.required(plan.constraints)),
-            rule=RULE,
+            rule=NAME,
             policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
@@ -82,7 +82,7 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
                 found=phrase("device", name=name, demands=requirement_words.join_phrases(demands)),
                 advice=phrase("ask for device"),
                 more=(requirement_words.required(demands),),
-                rule=RULE,
+                rule=NAME,
                 policies=who(demands),
                 fields=fields(demands),
             )
@@ -114,7 +114,7 @@ def _sharing_keys(plan: Plan, table: Table) -> tuple[str, ...]:
 
 def _daemon(plan: Plan) -> Iterator[Remark]:
     if plan.space.possible_anywhere() and not plan.space.left(plan.required):
-        yield Remark(code="BERTH-213", found=phrase("daemon"), rule=RULE)
+        yield Remark(code="BERTH-213", found=phrase("daemon"), rule=NAME)
 
 
 def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int]]:

@@ -11,42 +11,92 @@ from itertools import islice
 
 from catalog import Catalog, Resource
 from catalog.nearest import nearest, nearest_slice, of_model
+from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
-from policies.offers.constraints import Constraint, meet
+from policies.offers.constraints import Constraint, fields, meet, who
 from policies.offers.selectors import natural, value_among
-from policies.offers.table import Host, Table
+from policies.offers.table import AXES, Host, Table
 from policies.planning import requirement_words
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import AuthorExpression, Cell, list_bracketed
 from policies.planning.plan import Plan
-from policies.planning.requirement_words import NODE_SELECTOR
+from policies.pods import unlisted_accelerators
+from policies.pods.annotations import TEMPLATE
+from policies.rules.node_affinity import NAME
 from policies.verdict import Remark
 
-RULE = "node_affinity"
 PLACE = "BERTH-221"
 _MOST_TEXT = 48
 """characters of what a policy wants, so that what to type stands within the first 200"""
 _MOST_SLICES = 5
 """The most slices of one pod for which suggestions are made: finding the nearest takes a millisecond each."""
-MOST_UNKNOWN = 20
+_MOST_UNKNOWN = 20
 """The most unknown values of one pod that are reported, each with the nearest known one: an answer holds
 some twenty warnings."""
-MOST_KNOWN = 20
+_MOST_KNOWN = 20
 """The most values of a key of which some are shown if none is near: names of GPUs, and not the hundreds of
 types and products."""
 
 
-def unknown(plan: Plan) -> Iterator[Remark]:
+def remark_placement(plan: Plan) -> Iterator[Remark]:
+    """Yield all remarks on where the pod may run, but those on edits (``chosen_nodes``)."""
+    yield from _unknown_values(plan)
+    for found in _missing_slices(plan):
+        yield Remark(code="BERTH-217", found=found, rule=NAME)
+    for asked in plan.asked:
+        name = asked.resource.name
+        if unlisted_accelerators.is_unknown(asked.resource):
+            yield unlisted_accelerators.unknown(name, NAME, tuple(c.policy.id for c in plan.policies))
+        elif plan.constraints and not on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
+            yield _without_nodes(plan, phrase("unknown model" if plan.snapshot.places(asked.resource) else "not evaluated", name=name))
+    if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
+        yield _without_nodes(plan, phrase("claim"))
+    if plan.space.wanted and plan.space.cells and not plan.space.possible_anywhere():
+        yield Remark(code="BERTH-217", found=phrase("nothing"), rule=NAME)
+    yield from _unwritten(plan)
+    yield from _after_boot(plan)
+    if plan.pod.preferred and plan.constraints:
+        yield from _preferred(plan)
+
+
+def _without_nodes(plan: Plan, found: Phrase) -> Remark:
+    return Remark(code="BERTH-208", found=found, rule=NAME, policies=who(plan.constraints))
+
+
+_TEMPLATE: Path = ("metadata", "annotations", TEMPLATE)
+"""the annotation by which an author requests nodes; the queue's flavors must then have their labels"""
+
+
+def _unwritten(plan: Plan) -> Iterator[Remark]:
+    """Yield a remark with the constraints that are not written, because a queue's flavors place the pod.
+
+    It is given only once something was chosen, on mutate.
+    """
+    if plan.actor.affinity != "judge" or not plan.space.wanted:
+        return
+    if constraints := [c for axis in AXES for c in plan.on_axis(axis)]:
+        found = phrase("text", actor=plan.actor.names, constraints=tuple(c.text for c in constraints))
+        yield Remark(
+            code="BERTH-215",
+            found=found,
+            rule=NAME,
+            policies=who(constraints),
+            path=_TEMPLATE,
+            fields=fields(c for c in constraints if c in plan.constraints),
+        )
+
+
+def _unknown_values(plan: Plan) -> Iterator[Remark]:
     """Yield a remark for every value that no table knows, as far as an answer holds them."""
     undecided = ((cell, authored) for cell in plan.space.cells for authored in cell.undecided)
-    for cell, authored in islice(undecided, MOST_UNKNOWN):
-        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=RULE, path=requirement_words.place_of_label(authored))
+    for cell, authored in islice(undecided, _MOST_UNKNOWN):
+        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=NAME, path=requirement_words.place_of_label(authored))
 
 
 def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     """With, where a machine is new to everybody, by what its nodes will be known to be what is required."""
-    platform, unknown = cell.table.platform, unknown_value(plan, cell, authored)
+    platform, unknown = cell.table.platform, _unknown_value(plan, cell, authored)
     if platform.labels.get(authored.key) != "type" or plan.actor.affinity != "write" or not plan.snapshot.placed:
         return unknown
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
@@ -56,7 +106,7 @@ def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     return phrase("held", unknown=unknown, demands=asked, label=key)
 
 
-def unknown_value(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
+def _unknown_value(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     """Return the value that no table knows, with the nearest known one: of the vendors asked for, and of
     no other model."""
     value = next(v for v in authored.values if not cell.table.knows(authored.key, v))
@@ -68,7 +118,7 @@ def unknown_value(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     near = nearest(value, known, codes)
     if near:
         return phrase("near", **author, near=near)
-    shown = of_model(value, known, codes) or sorted(known if len(known) <= MOST_KNOWN else ())
+    shown = of_model(value, known, codes) or sorted(known if len(known) <= _MOST_KNOWN else ())
     return phrase("known", **author, known=list_bracketed(shown, 8)) if shown else phrase("new", **author)
 
 
@@ -83,7 +133,7 @@ def _offered_values(plan: Plan, key: str) -> frozenset[str]:
     return frozenset(v for v in found if v != "?" and not v.endswith("*") and not any(suffix in v for suffix in suffixes))
 
 
-def preferred(plan: Plan) -> Iterator[Remark]:
+def _preferred(plan: Plan) -> Iterator[Remark]:
     """Yield a warning if no preferred term is inside what is required. Preferred terms are never edited."""
     for table in plan.snapshot.tables.values():
         for term in plan.pod.preferred:
@@ -94,10 +144,10 @@ def preferred(plan: Plan) -> Iterator[Remark]:
                 rows &= table.select(key, str(e.get("operator", "")), tuple(str(v) for v in e.get("values") or ()))[0]
             if rows & plan.required:
                 return
-    yield Remark(code="BERTH-214", found=phrase("text"), rule=RULE)
+    yield Remark(code="BERTH-214", found=phrase("text"), rule=NAME)
 
 
-def after_boot(plan: Plan) -> Iterator[Remark]:
+def _after_boot(plan: Plan) -> Iterator[Remark]:
     """Yield a remark for a label that a platform's nodes get only once they run, so that no node is
     created for it."""
     for cell in plan.space.cells:
@@ -115,7 +165,7 @@ def after_boot(plan: Plan) -> Iterator[Remark]:
             ):
                 other = platform.machine_keys[0][0]
                 found = phrase("text", where=requirement_words.author_path(authored), key=authored.key, platform=platform.name, other=other)
-                yield Remark(code="BERTH-206", found=found, rule=RULE)
+                yield Remark(code="BERTH-206", found=found, rule=NAME)
 
 
 def chosen_nodes(plan: Plan, *, all_written: bool) -> Iterator[Remark]:
@@ -123,17 +173,17 @@ def chosen_nodes(plan: Plan, *, all_written: bool) -> Iterator[Remark]:
     affinity is written; ``all_written``: no requirement was left out because a platform cannot express it."""
     if plan.template is not None and plan.author.template is None:
         name, key = plan.template.template.name, plan.template.template.labels[0][0]
-        found = phrase("template", template=name, selector=At(NODE_SELECTOR), key=key, policies=plan.template_by)
-        yield Remark(code=PLACE, found=found, rule=RULE, policies=plan.template_by)
+        found = phrase("template", template=name, selector=At(requirement_words.NODE_SELECTOR), key=key, policies=plan.template_by)
+        yield Remark(code=PLACE, found=found, rule=NAME, policies=plan.template_by)
     narrowing = [c for c in plan.chosen if c.axis == "machine" and c.narrows]
     lost = next(_lost(plan, narrowing, all_written=all_written), None) if narrowing else None
     if lost is not None:
         by = narrowing[0].by
-        yield Remark(code=PLACE, found=_machine(narrowing, *_label(*lost), by), rule=RULE, policies=by)
+        yield Remark(code=PLACE, found=_machine(narrowing, *_label(*lost), by), rule=NAME, policies=by)
 
 
 def _machine(narrowing: Sequence[Constraint], key: str, value: str | None, policies: tuple[str, ...]) -> Phrase:
-    what, selector = tuple(cut_text(c.text, _MOST_TEXT) for c in narrowing), At(NODE_SELECTOR)
+    what, selector = tuple(cut_text(c.text, _MOST_TEXT) for c in narrowing), At(requirement_words.NODE_SELECTOR)
     if value is None:
         return phrase("machine", constraints=what, selector=selector, key=key, policies=policies)
     return phrase("machine by value", constraints=what, selector=selector, key=key, value=value, policies=policies)
@@ -166,7 +216,7 @@ def on_no_machine(plan: Plan, resource: Resource) -> bool:
     return not any(resource.profile in table.mig_profiles for table in plan.snapshot.tables.values())
 
 
-def missing_slices(plan: Plan) -> Iterator[Phrase]:
+def _missing_slices(plan: Plan) -> Iterator[Phrase]:
     """Yield, for each slice that no machine has, that it does not exist, its models, and the nearest
     slices with a machine that has them."""
     if not plan.snapshot.placed:

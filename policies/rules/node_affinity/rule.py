@@ -18,20 +18,15 @@ from typing import Any
 
 from kube.pod import TERMS, Raw
 from kube.tree import Path
-from policies.messages import Phrase, phrase
-from policies.offers.constraints import fields, who
 from policies.offers.table import AXES, Axis
 from policies.planning.affinity_terms import PlatformTerm, WrittenExpression, held, term_plans
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
-from policies.pods import unlisted_accelerators
-from policies.pods.annotations import TEMPLATE
 from policies.request import Request
-from policies.rules.node_affinity import denials, pinned, remarks
+from policies.rules.node_affinity import NAME, denials, pinned, remarks
 from policies.verdict import Edit, Remark, Violation
 
-NAME = "node_affinity"
 INEXPRESSIBLE = "BERTH-205"
 
 
@@ -113,7 +108,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
     """Yield violations for placement that the pod and the policies make impossible, and remarks on what they
     leave open."""
     yield from (v for v in plan.violations if v.rule == NAME)
-    yield from _remarks(plan)
+    yield from remarks.remark_placement(plan)
     if plan.actor.affinity == "no":
         yield from pinned.check(plan)
         return
@@ -190,53 +185,3 @@ def _unheld(plan: Plan) -> Iterator[Cell]:
         if cell.possible:
             by_term.setdefault(cell.term.index, []).append(cell)
     yield from (cells[0] for cells in by_term.values() if len(cells) == 1 and held(plan, cells[0]))
-
-
-# --- remarks ------------------------------------------------------------------------------------------------
-
-
-def _remarks(plan: Plan) -> Iterator[Remark]:
-    yield from remarks.unknown(plan)
-    for found in remarks.missing_slices(plan):
-        yield Remark(code="BERTH-217", found=found, rule=NAME)
-    for asked in plan.asked:
-        name = asked.resource.name
-        if unlisted_accelerators.is_unknown(asked.resource):
-            yield unlisted_accelerators.unknown(name, NAME, tuple(c.policy.id for c in plan.policies))
-        elif plan.constraints and not remarks.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
-            yield _without_nodes(plan, phrase("unknown model" if plan.snapshot.places(asked.resource) else "not evaluated", name=name))
-    if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
-        yield _without_nodes(plan, phrase("claim"))
-    if plan.space.wanted and plan.space.cells and not plan.space.possible_anywhere():
-        yield Remark(code="BERTH-217", found=phrase("nothing"), rule=NAME)
-    yield from _unwritten(plan)
-    yield from remarks.after_boot(plan)
-    if plan.pod.preferred and plan.constraints:
-        yield from remarks.preferred(plan)
-
-
-def _without_nodes(plan: Plan, found: Phrase) -> Remark:
-    return Remark(code="BERTH-208", found=found, rule=NAME, policies=who(plan.constraints))
-
-
-_TEMPLATE: Path = ("metadata", "annotations", TEMPLATE)
-"""the annotation by which an author requests nodes; the queue's flavors must then have their labels"""
-
-
-def _unwritten(plan: Plan) -> Iterator[Remark]:
-    """Yield a remark with the constraints that are not written, because a queue's flavors place the pod.
-
-    It is given only once something was chosen, on mutate.
-    """
-    if plan.actor.affinity != "judge" or not plan.space.wanted:
-        return
-    if constraints := [c for axis in AXES for c in plan.on_axis(axis)]:
-        found = phrase("text", actor=plan.actor.names, constraints=tuple(c.text for c in constraints))
-        yield Remark(
-            code="BERTH-215",
-            found=found,
-            rule=NAME,
-            policies=who(constraints),
-            path=_TEMPLATE,
-            fields=fields(c for c in constraints if c in plan.constraints),
-        )
