@@ -41,7 +41,7 @@ from policies.rules import (
     topology,
 )
 from policies.rules.node_affinity import rule as node_affinity
-from policies.rules.queues import default_queue, keys, required_queue, words
+from policies.rules.queues import keys, queue, words
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Remark, Violation
 
@@ -69,7 +69,7 @@ RULES = (
     Rule("max_runtime", filled_fields.MAX_RUNTIME.mutate, filled_fields.check),
     Rule("shared_memory", shared_memory.mutate),
     *(Rule(field.rule, field.mutate) for field in filled_fields.CLASSES),
-    Rule("queue", default_queue.mutate, required_queue.check, required_queue.check_update),
+    Rule("queue", queue.mutate, queue.check, queue.check_update),
     Rule("queue_words", words.mutate),
     Rule("queue_keys", keys.mutate),
     Rule("scheduler", filled_fields.SCHEDULER.mutate),
