@@ -14,6 +14,7 @@ _MOST_LISTED = 20
 _LONGEST = 128
 """The most characters of a name that is looked up: twice the longest known one; to compare a megabyte
 takes a quarter of a second."""
+_SLICE = re.compile(r"nvidia\.com/mig-(\d+g)\.(\d+)gb")
 _WORD = re.compile(r"[a-z0-9]+")
 _SIZE = re.compile(r"\d+gb")
 _VERSION = re.compile(r"v\d")
@@ -41,6 +42,15 @@ def _nearest(name: str, known: frozenset[str], codes: frozenset[str]) -> str | N
     folded = {candidate.lower(): candidate for candidate in sorted(known, reverse=True) if not codes or _alike(name, candidate, codes)}
     found = get_close_matches(name.lower(), sorted(folded), n=1, cutoff=0.6)
     return folded[found[0]] if found else None
+
+
+def nearest_slice(name: str, known: Iterable[str]) -> str | None:
+    """Return the MIG slice with as much compute and the nearest memory (3g.71gb for 3g.70gb), else the nearest name."""
+    known, parts = list(known), _SLICE.fullmatch(name)
+    sizes = [size for size in map(_SLICE.fullmatch, known) if size and parts and size[1] == parts[1]]
+    if parts is None or not sizes:
+        return nearest(name, known)
+    return min(sizes, key=lambda size: (abs(int(size[2]) - int(parts[2])), size[0]))[0]
 
 
 def slipped(name: str, known: Iterable[str]) -> str | None:

@@ -24,11 +24,9 @@ from policies.planning.plan import Plan, ReviewedPod
 from policies.pods import updates
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
-from policies.reasons import no_place, scale_from_zero
 from policies.request import Request
 from policies.rules import RULES
-from policies.rules.device_classes import UNKNOWN
-from policies.rules.device_counts import UNCOUNTED
+from policies.rules.device_counts import UNCOUNTED, UNKNOWN
 from policies.state.snapshot import Facts
 from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, NOTHING, AuditOutcome, Edit, Remark, Verdict, Violation
 
@@ -36,9 +34,10 @@ __all__ = ["Request", "arrived", "evaluate"]
 
 FEW = 8
 """The number of policies under which each item costs about as much as under none."""
+MUTATES = tuple(rule.mutate for rule in RULES if rule.mutate is not None)
 CHECKS = tuple(rule.check for rule in RULES if rule.check is not None)
-ON_UPDATE = {rule.name: rule.check_update for rule in RULES if rule.check_update is not None}
-"""The checks of an update: what it may change of a pod is in ``policies.rules``."""
+UPDATE_CHECKS = tuple(rule.check_update for rule in RULES if rule.check_update is not None)
+ADMITTED_CHECKS = tuple(rule.check_admitted for rule in RULES if rule.check_admitted is not None)
 
 
 def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict:
@@ -52,6 +51,7 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     enforced = tuple(c for c in matched if c.mode == "Enforce")
     edits, violations, remarks = _one(facts, subject, enforced)
     entries = _valid_entries(facts, subject, enforced)
+    is_admitted = _admits(request, violations)
     audit_outcomes: tuple[AuditOutcome, ...] = ()
     uncounted = 0
     # No mutating webhook is called for an update: what would be denied of it is told where it is judged.
@@ -60,12 +60,12 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     return Verdict(
         edits=edits,
         violations=violations,
-        remarks=(*remarks, *(one for reason in (no_place, scale_from_zero) for one in reason.check(subject, facts.snapshot, violations))),
+        remarks=(*remarks, *(remark for check in ADMITTED_CHECKS if is_admitted for remark in check(subject, facts.snapshot))),
         audit_outcomes=audit_outcomes,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
         patch=_patch(request, facts, pod, edits, violations, entries),
-        holding=holding(subject, facts.snapshot) if _admits(request, violations) else NOTHING,
+        holding=holding(subject, facts.snapshot) if is_admitted else NOTHING,
         missing=subject.devices.missing if any(violation.code in (UNCOUNTED, UNKNOWN) for violation in violations) else (),
     )
 
@@ -136,7 +136,7 @@ def _one(
     if subject.request.operation == "UPDATE" and not updates.asks_anew(subject.pod, subject.request.old_pod, facts.snapshot.queues):
         # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
         made = plan.make_plan(facts, subject, policies)
-        return (), tuple(violation for check in ON_UPDATE.values() for violation in check(subject.request, made)), ()
+        return (), tuple(violation for check in UPDATE_CHECKS for violation in check(subject.request, made)), ()
     found = evaluate_policies(facts, subject, policies)
     remarks = found.remarks if subject.request.phase == "mutate" else ()
     if found.violations:  # nothing is edited then
@@ -162,7 +162,7 @@ def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: tuple[Compil
     if request.phase == "mutate":
         made = defaults.choose(made)
     remarks = dict.fromkeys(made.remarks)  # in order, each once
-    for one in (one for rule in RULES for one in rule.mutate(request, made)) if request.phase == "mutate" else ():
+    for one in (one for mutate in MUTATES for one in mutate(request, made)) if request.phase == "mutate" else ():
         if isinstance(one, Edit):
             edits.append(one)
         else:

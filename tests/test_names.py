@@ -21,7 +21,7 @@ MOST = {
     "console": (127, 66, 8, 8),
     "documents": (12, 17, 0, 0),
     "kube": (0, 2, 0, 0),
-    "policies": (183, 216, 43, 40),
+    "policies": (164, 203, 38, 40),
     "registration": (2, 3, 2, 2),
     "server": (0, 0, 0, 0),
     "sources": (37, 23, 0, 0),

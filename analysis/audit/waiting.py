@@ -9,8 +9,8 @@ from kube.pod import DEFAULT_SCHEDULER, Pod
 from kube.scheduling import Blocker, wants
 from policies.planning.plan import review_pod
 from policies.pods.projection import extract
-from policies.reasons.no_place import nearest_place
 from policies.request import Request
+from policies.rules.no_place import nearest_place
 from policies.state.snapshot import Facts
 
 Waits = Literal["gated", "scheduler", "claims", "capacity", "taint", "label", "resource", "machines", "limits", "static", "unknown"]

@@ -65,7 +65,7 @@ def evaluate_claim(request: ClaimRequest, facts: Facts) -> Verdict:
 
 def _may_match(policy: Policy, count: CountInterval) -> bool:
     """Return whether a pod with this claim alone can match the policy. Its labels and workload are not known; a pod of which the
-    claims match together is denied (``policies.rules.device_classes``)."""
+    claims match together is denied (``policies.rules.device_counts``)."""
     match = policy.match
     if match.pod_selector is not None or match.workloads:
         return False

@@ -111,7 +111,7 @@ class KnownPlaces:
         self.resources = frozenset(name for kind in kinds for name, _ in kind.devices)
         """The resource names that nodes have."""
         self.prepared: Any = None
-        """What ``policies.reasons.no_place`` makes of them under the tables of their snapshot."""
+        """What ``policies.rules.no_place`` makes of them under the tables of their snapshot."""
         self._hash = hash((kinds, pools))
 
     def __hash__(self) -> int:

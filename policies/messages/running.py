@@ -1,4 +1,4 @@
-"""The rows about how a pod runs: how long, with which memory, of which class (``policies.rules.running``)."""
+"""The rows about how a pod runs: how long, with which memory and which network devices."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from policies.messages import phrase
 from policies.offers.constraints import Compiled, Constraint, fields, meet, who
-from policies.planning import author_words
+from policies.planning import requirement_words
 from policies.planning.expressible import rows_as_said
 from policies.planning.feasibility import Cell
 from policies.planning.mig_slice import choose_slice
@@ -32,7 +32,7 @@ def choose(plan: Plan) -> Plan:
     if plan.unread is None:
         plan = _machine_and_capacity(plan)
     else:
-        plan = plan.saying("BERTH-204", phrase("unread", authored=author_words.label(plan.unread)), "node_affinity", choosing)
+        plan = plan.saying("BERTH-204", phrase("unread", authored=requirement_words.label(plan.unread)), "node_affinity", choosing)
     spot = _who_named_spot(plan)
     return plan._replace(spot=spot) if spot else plan
 
@@ -72,7 +72,7 @@ def _narrowed(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constrain
         return left_out(plan, axis, value)
     default = spoken(plan, axis, value, _alike, _named)
     if default is None or default.value is None:
-        return plan if default is None else neither_acts(plan, axis, default.by)
+        return plan if default is None else neither_acts(plan, axis, default.policies)
     if not plan.placeable or not plan.space.left(plan.inside):
         return plan
     constraints, sure, inside = default.value, plan.inside, meet(plan.inside, default.value)
@@ -80,11 +80,11 @@ def _narrowed(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constrain
         sure &= constraint.sure
     tried = plan.narrowed(constraints, sure)
     if _can_be_had(tried):
-        return _clipped(tried if inside == sure else tried._replace(inside=inside), constraints, default.by)
+        return _clipped(tried if inside == sure else tried._replace(inside=inside), constraints, default.policies)
     if plan.slice is not None:  # with a slice, machine fields place the whole GPUs instead: nothing is lost
         return plan
     found = phrase("nothing left", constraints=tuple(c.text for c in constraints))
-    return plan.saying("BERTH-204", found, "node_affinity", default.by, on=fields(constraints))
+    return plan.saying("BERTH-204", found, "node_affinity", default.policies, on=fields(constraints))
 
 
 def _can_be_had(plan: Plan) -> bool:

@@ -1,20 +1,32 @@
-"""The requirements and defaults of policies other than placement, merged.
+"""The requirements and defaults of policies besides placement that depend on who the actor is, or that planning reads.
 
-Merging uses only union, longest and shortest, so that the order of policies never matters.
+Any other setting is merged by the rule that reads it (``requirements.Demands.merged``). Merging uses only union, longest and shortest,
+so that the order of policies never matters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from kube.pod import DEADLINE, Pod
 from kube.taints import TolerationPattern
+from policies.merging import TightestLimit, by_scope, least, most
 from policies.offers.constraints import Compiled
-from policies.pods.permissions import Calm
-from policies.settings import queues, running
-from policies.settings.limits import TightestLimit, least, most
-from policies.settings.queues import MergedQueues
-from policies.settings.running import Running
+from policies.pods.permissions import Actor, Calm
+from policies.queues import merged_queues
+from policies.queues.merged_queues import MergedQueues
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """How long a pod runs."""
+
+    longest: TightestLimit | None
+    """``require.maxRuntime``, the shortest, in seconds."""
+    max_runtime: TightestLimit | None
+    """``default.maxRuntime`` of the first scope that gives one, the longest in it, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +39,6 @@ class MergedSettings:
     protect: TightestLimit | None
     """``default.protectFor``, the longest, in seconds; FOREVER for Always."""
     protect_max: TightestLimit | None
-    gpus_max: TightestLimit | None
-    one_of: tuple[int, ...] | None
-    """The device counts that every policy allows; None: any."""
-    one_of_by: tuple[str, ...]
-    equal: dict[str, tuple[str, ...]]
-    """``requestsEqualLimits``: accelerators or cpuAndMemory -> the policies that require it."""
     repair: tuple[str, ...]
     """The policies that ask for request := limit."""
     taints: tuple[str, ...]
@@ -60,7 +66,6 @@ def merge_settings(policies: Sequence[Compiled], matches: Sequence[Compiled], gr
     allows = [c.policy.allow for c in matches if c.policy.namespace is None]
     granted = [pattern for allow in allows for pattern in allow.tolerations]
     tolerate, ungranted = _tolerate(matches, granted)
-    one_of = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
     return MergedSettings(
         grace=most((c.policy.default.grace, c.policy.id) for c in _for(grace, matches)),
         grace_min=most((c.policy.require.grace_min, c.policy.id) for c in policies),
@@ -69,14 +74,6 @@ def merge_settings(policies: Sequence[Compiled], matches: Sequence[Compiled], gr
             (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, matches) for p in [c.policy.default.protect_for]
         ),
         protect_max=least((c.policy.require.protection_max, c.policy.id) for c in policies),
-        gpus_max=least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
-        one_of=tuple(sorted(set.intersection(*(values for values, _ in one_of)))) if one_of else None,
-        one_of_by=tuple(name for _, name in one_of),
-        equal={
-            kind: who
-            for kind in ("accelerators", "cpuAndMemory")
-            if (who := tuple(c.policy.id for c in policies if kind in c.policy.require.requests_equal_limits))
-        },
         repair=tuple(c.policy.id for c in matches if c.policy.default.repair),
         taints=tuple(c.policy.id for c in matches if c.policy.default.accelerator_taints),
         tolerate=tolerate,
@@ -84,9 +81,16 @@ def merge_settings(policies: Sequence[Compiled], matches: Sequence[Compiled], gr
         granted=tuple(granted),
         forbid=tuple((pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
         allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
-        running=running.merge_running(policies, matches, _for(grace, matches)),
-        queues=queues.merge_queues(policies, matches),
+        running=Running(
+            longest=least((c.policy.require.max_runtime, c.policy.id) for c in policies), max_runtime=_max_runtime(_for(grace, matches))
+        ),
+        queues=merged_queues.merge_queues(policies, matches),
     )
+
+
+def _max_runtime(policies: Sequence[Compiled]) -> TightestLimit | None:
+    limits = (most((c.policy.default.max_runtime, c.policy.id) for c in scope) for scope in by_scope(policies))
+    return next(filter(None, limits), None)
 
 
 def _for(calm: Calm, policies: Sequence[Compiled]) -> Sequence[Compiled]:
@@ -119,3 +123,22 @@ def grants(grant: TolerationPattern, pattern: TolerationPattern) -> bool:
     """Return whether a grant of ``allow`` covers a toleration. Unset value and effect mean any in the
     grant; in the pattern they mean 'Exists' and 'every effect', which only an equally open grant covers."""
     return grant.key == pattern.key and grant.value in (None, pattern.value) and grant.effect in (None, pattern.effect)
+
+
+def seconds_of(pod: Pod) -> int | None:
+    """Return the pod's ``activeDeadlineSeconds``; None if it has none, or no whole number."""
+    value = pod.spec.get(DEADLINE)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def deadline(running: Running, expected: Fraction | None, actor: Actor) -> TightestLimit | None:
+    """Return the ``activeDeadlineSeconds`` that a pod without one gets, in seconds; None: it stays without.
+
+    ``expected``: how long its author expects it to run, in seconds. A default that is shorter does not act; what is
+    required does.
+    """
+    longest = running.longest if actor.floor != "no" else None
+    default = running.max_runtime
+    if default is None or (expected is not None and default.value < expected):
+        return longest
+    return longest if longest is not None and longest.value <= default.value else default

@@ -59,7 +59,7 @@ def _wanted_slice(plan: Plan) -> tuple[tuple[MigDefault | None, tuple[str, ...]]
     if plan.unread is not None or plan.author.no_slice:
         return None
     default = spoken(plan, "mig", lambda c: c.policy.default.mig)
-    return None if default is None or speaks_of_sharing(plan) else ((default.value, default.by), whole[0])
+    return None if default is None or speaks_of_sharing(plan) else ((default.value, default.policies), whole[0])
 
 
 def _several(plan: Plan, whole: RequestedDevice) -> Container | None:

@@ -20,7 +20,7 @@ from policies.offers.table import Axis
 from policies.planning import devices
 from policies.planning.devices import RequestedDevice, RequestedDevices
 from policies.planning.feasibility import AuthorExpression, RequiredTerm, Space, Wanted, read_cells, terms_of
-from policies.planning.merged_settings import MergedSettings
+from policies.planning.merged_settings import MergedSettings, deadline, seconds_of
 from policies.planning.requirements import Demands, demands
 from policies.pods import annotations as author
 from policies.pods import permissions
@@ -29,7 +29,6 @@ from policies.pods.permissions import Actor, actor_of, workloads_of
 from policies.policy import Policy
 from policies.queues.joining import Idle, JoinedQueue, joining
 from policies.request import Request
-from policies.settings.running import deadline, seconds_of
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Field, Remark, Violation
 

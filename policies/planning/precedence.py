@@ -9,11 +9,11 @@ for ever.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from kube.labels import POSITIVE
 from kube.well_known import ARCH, HOSTNAME, OS, REGION, ZONE
+from policies.merging import NamedValue
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
 from policies.planning.feasibility import AuthorExpression, Cell, RequiredTerm, demands
@@ -73,23 +73,13 @@ def _shared_alone(cell: Cell, name: str) -> bool:
     return bool(rows) and not rows & table.by_sharing.get("Exclusive", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken(Generic[T]):
-    """The default of the first scope that has one on an axis."""
-
-    value: T | None
-    """None: the policies of that scope differ, so none of them is applied."""
-    by: tuple[str, ...]
-    """The policies that specify it."""
-
-
 def spoken(
     plan: Plan,
     axis: str,
     value: Callable[[Compiled], T | None],
     alike: Callable[[T], object] | None = None,
     named: Callable[[T, tuple[str, ...]], T] | None = None,
-) -> Spoken[T] | None:
+) -> NamedValue[T] | None:
     """Return the default of the first scope that has one; None if no policy has a default on this axis.
     ``alike``: the value to compare by; ``named``: the value with the policies that specify it. Computed
     once per set of policies: of the pod it depends only on how long it runs."""
@@ -99,17 +89,17 @@ def spoken(
         by_scope = ([(c.policy.id, found) for c in scope if (found := value(c)) is not None] for scope in demands.scopes)
         given = next(filter(None, by_scope), None)
         demands.spoken[key] = None if given is None else _together(given, alike, named)
-    known: Spoken[T] | None = demands.spoken[key]
+    known: NamedValue[T] | None = demands.spoken[key]
     return known
 
 
 def _together(
     given: Sequence[tuple[str, T]], alike: Callable[[T], object] | None, named: Callable[[T, tuple[str, ...]], T] | None
-) -> Spoken[T]:
+) -> NamedValue[T]:
     names, first = tuple(name for name, _ in given), given[0][1]
     if len({value if alike is None else alike(value) for _, value in given}) > 1:
-        return Spoken(None, names)
-    return Spoken(first if named is None else named(first, names), names)
+        return NamedValue(None, names)
+    return NamedValue(first if named is None else named(first, names), names)
 
 
 def left_out(plan: Plan, axis: str, value: Callable[[Compiled], object | None]) -> Plan:

@@ -3,10 +3,10 @@ not once per pod."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from policies.offers.constraints import Compiled, Constraint, meet
 from policies.offers.selectors import Rendering
@@ -19,6 +19,7 @@ from policies.pods.permissions import Actor, Calm
 from policies.policy import LongRuns
 from policies.state.snapshot import Snapshot
 
+T = TypeVar("T")
 _OF_ANY, _OF_EACH = 8 * 2**10, 3 * 2**9
 """Bytes that a merged set of policies takes, and for each policy in it, as measured with one to sixteen."""
 
@@ -42,6 +43,7 @@ class Sayable:
 class Demands:
     """The merged requirements of the policies that apply to a pod, for runs as long as this pod's."""
 
+    policies: tuple[Compiled, ...]
     constraints: tuple[Constraint, ...]
     """The constraints of every ``require``."""
     cluster: Mapping[Axis, tuple[Constraint, ...]]
@@ -61,12 +63,19 @@ class Demands:
     settings: dict[tuple[Calm, Calm], MergedSettings] = field(default_factory=dict)
     """The merged settings by the actor's (grace, disruption), computed as they are needed."""
     spoken: dict[Hashable, Any] = field(default_factory=dict)
-    """Used by ``policies.planning.precedence`` alone: the merged default of an axis."""
+    """The merged defaults: by function (``merged``), or by axis (``policies.planning.precedence`` alone)."""
     rows: dict[Hashable, int] = field(default_factory=dict)
     """Used by ``policies.planning.expressible`` alone: the rows left in any term once all axes are written."""
     whole: dict[Hashable, Sayable | None] = field(default_factory=dict)
     """Used by ``policies.planning.expressible`` alone: the rendering of an axis that a platform uses in
     any term; None: it cannot express all of it."""
+
+    def merged(self, merge: Callable[[Demands], T]) -> T:
+        """Return what the function merges of these policies, called once. ``merge`` must live as long as its module."""
+        if merge not in self.spoken:
+            self.spoken[merge] = merge(self)
+        merged: T = self.spoken[merge]
+        return merged
 
 
 def demands(
@@ -104,6 +113,7 @@ def _together(
     scopes = tuple(c for c in own if c in matches), tuple(c for c in cluster if c in matches)
     of_cluster, of_own = list(_constraints(cluster, longest, axes)), list(_constraints(own, longest, axes))
     return Demands(
+        policies=policies,
         constraints=constraints,
         cluster={axis: tuple(c for c in of_cluster if c.axis == axis) for axis in AXES},
         own={axis: tuple(c for c in of_own if c.axis == axis) for axis in AXES},

@@ -31,9 +31,9 @@ def choose_template(plan: Plan) -> Plan:
         return left_out(plan, "nodeTemplate", lambda c: c.policy.default.node_template)
     default = spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template)
     if default is None or default.value is None:
-        return plan if default is None else neither_acts(plan, "nodeTemplate", default.by)
+        return plan if default is None else neither_acts(plan, "nodeTemplate", default.policies)
     # where nodes are not known nothing is chosen: BERTH-208 reports it
-    return _by_default(plan, default.value, default.by) if plan.placeable else plan
+    return _by_default(plan, default.value, default.policies) if plan.placeable else plan
 
 
 def _by_default(plan: Plan, name: str, names: tuple[str, ...]) -> Plan:

@@ -12,7 +12,7 @@ from typing import Literal
 from kube.pod import DEFAULT_SCHEDULER, Pod
 from policies.pods.permissions import KUEUE_LABELS, Actor
 from policies.pods.queue_systems import BY_NAME, KUEUE, SLURM, SYSTEMS, System, given_queue, value_of
-from policies.settings.queues import MergedQueues
+from policies.queues.merged_queues import MergedQueues
 
 Why = Literal["queue not required", "queue and claims"]
 """Why a default does not act: a name of a phrase of BERTH-227."""

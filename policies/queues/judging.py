@@ -28,7 +28,7 @@ from policies.pods.queue_systems import (
     value_of,
 )
 from policies.queues.joining import JoinedQueue, grouping_paths, scheduler_of
-from policies.settings.queues import Required
+from policies.queues.merged_queues import Required
 
 How = Literal[
     "queues differ",

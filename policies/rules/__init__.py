@@ -1,32 +1,22 @@
-"""The rules, in the order in which they write edits and report violations. A new rule is one file and one
-line here.
+"""The rules: each turns what policies say on one subject into edits of a pod, violations and remarks.
 
-Each rule is two pure functions in one file: ``mutate(request, plan)`` yields edits, ``check(request,
-plan)`` yields violations, and both yield remarks. The plan is made once; a rule turns it into edits or
-checks the pod against it, and makes no decision of its own.
+A rule is one file, or a package of few files if it has more than 400 lines. Its docstring says what the rule reads, writes, judges and
+never does. The file has the rule's functions, and what only they need: paths, settings, the values in its messages. ``RULES`` is the only
+registry. The engine calls the functions in its order:
 
-A rule that checks something which an update may change has a third function, ``check_update(request,
-plan)``: what may not be created may not be added by an update either; what the old pod had, and whatever
-is removed or shortened, passes. An update may change these fields of a pod (ValidatePodUpdate and
-ValidatePodResize in k8s.io/kubernetes pkg/apis/core/validation/validation.go, 1.36):
+mutate          on /mutate of a creation       yields edits, and remarks on what it writes or leaves out
+check           on both calls of a creation    yields violations, and remarks on what it cannot judge
+check_update    on an update                   yields violations: what may not be created may not be added either. What the old pod
+                                               had, and what is removed or shortened, passes
+check_admitted  on /validate of a creation     yields remarks on the pod as it is created, if no policy in Enforce denies it
 
-annotations, labels         ``disruption`` checks protections, ``queues`` what queue systems read, ``device_counts`` that what runs on a
-                            part of a GPU says so. One that asks for another part is judged as a new pod
-                            (``policies.pods.updates``). The others decide where and
-                            how a pod is placed, which has happened by then; a label that takes the pod out of
-                            a policy's podSelector could have been left out at creation too.
-tolerations                 can only be added, or changed in tolerationSeconds: checked by ``tolerations``.
-activeDeadlineSeconds       can only be set or shortened, and when the pod was created the longer of the two
-                            stated durations counted.
-terminationGracePeriodSeconds  can only change from a negative value to 1.
-nodeSelector, nodeAffinity  can only be narrowed, on a gated pod: it selects fewer of the nodes that were
-                            checked.
-schedulingGates             can only be removed; a gated pod was checked when it was created, and its claims
-                            and its node are checked by themselves.
-image                       is read by nothing.
-cpu and memory              change through ``/resize``: checked by ``requests_match_limits``. Accelerators
-                            can't be resized.
-ephemeral containers        have no resources.
+Each function is pure and sees the pod as it arrived, without the edits of other rules. The plan (``policies.planning.plan``) has the
+policies that apply, what they set together, and the nodes that are left; on /mutate also the defaults that were chosen. A rule chooses no
+nodes itself. ``Rule.check_admitted`` has no plan: it runs once for a pod, whatever policies apply to it.
+
+A rule keeps what the author wrote (``docs/laws.md``, law 3: "edits are minimal"). On the edited pod it yields no edit, and no remark on
+edits (law 4: "repetition and order change nothing"). Each edit, violation and remark names its rule and policies. If any rule yields a
+violation, the engine drops all edits. It makes remarks of violations about placement if others place the pod.
 """
 
 from __future__ import annotations
@@ -34,30 +24,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from policies.planning.plan import Plan
+from policies.planning.plan import Plan, ReviewedPod
 from policies.request import Request
 from policies.rules import (
     checkpoint_grace,
     device_counts,
     disruption,
+    filled_fields,
     mig_resources,
-    node_affinity,
+    network_devices,
+    no_place,
     requests_match_limits,
+    scale_from_zero,
+    shared_memory,
     tolerations,
+    topology,
 )
-from policies.rules.queues import default_queue, keys, required_queue, words
-from policies.rules.running import max_runtime, network_devices, priority_class, runtime_class, scheduler, shared_memory, topology
+from policies.rules.node_affinity import rule as node_affinity
+from policies.rules.queues import keys, queue, words
+from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Remark, Violation
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """One line of ``RULES``; a function is None if the rule has nothing to do there."""
+
     name: str
-    mutate: Callable[[Request, Plan], Iterator[Edit | Remark]]
+    """The name in messages, metrics and ``berth.dev/applied``; two rules about one subject may share it."""
+    mutate: Callable[[Request, Plan], Iterator[Edit | Remark]] | None = None
     check: Callable[[Request, Plan], Iterator[Violation | Remark]] | None = None
-    """None if the rule only fills in defaults"""
     check_update: Callable[[Request, Plan], Iterator[Violation]] | None = None
-    """None if an update can't change anything that the rule checks"""
+    check_admitted: Callable[[ReviewedPod, Snapshot], Iterator[Remark]] | None = None
 
 
 RULES = (
@@ -67,15 +65,32 @@ RULES = (
     Rule("checkpoint_grace", checkpoint_grace.mutate, checkpoint_grace.check),
     Rule("disruption", disruption.mutate, disruption.check, disruption.check_update),
     Rule("requests_match_limits", requests_match_limits.mutate, requests_match_limits.check, requests_match_limits.check_update),
-    Rule("device_counts", device_counts.mutate, device_counts.check, device_counts.check_update),
-    Rule("max_runtime", max_runtime.mutate, max_runtime.check),
+    Rule("device_counts", check=device_counts.check, check_update=device_counts.check_update),
+    Rule("max_runtime", filled_fields.MAX_RUNTIME.mutate, filled_fields.check),
     Rule("shared_memory", shared_memory.mutate),
-    Rule("runtime_class", runtime_class.mutate),
-    Rule("priority_class", priority_class.mutate),
-    Rule("queue", default_queue.mutate, required_queue.check, required_queue.check_update),
+    *(Rule(field.rule, field.mutate) for field in filled_fields.CLASSES),
+    Rule("queue", queue.mutate, queue.check, queue.check_update),
     Rule("queue_words", words.mutate),
     Rule("queue_keys", keys.mutate),
-    Rule("scheduler", scheduler.mutate),
+    Rule("scheduler", filled_fields.SCHEDULER.mutate),
     Rule("topology", topology.mutate),
     Rule("network_devices", network_devices.mutate),
+    Rule("node_affinity", check_admitted=no_place.check_admitted),
+    Rule("node_affinity", check_admitted=scale_from_zero.check_admitted),
 )
+"""In the order of their edits and messages. An update may change these fields of a pod (ValidatePodUpdate and ValidatePodResize in
+k8s.io/kubernetes pkg/apis/core/validation/validation.go, 1.36):
+
+annotations, labels           ``disruption`` checks protections, ``queue`` what queue systems read, ``device_counts`` that a pod on a part
+                              of a GPU still says so. A pod that requests another part is checked as a new one (``policies.pods.updates``).
+                              Other keys decide where a pod is placed, which has happened. A label that takes the pod out of a policy's
+                              podSelector could have been left out at creation.
+tolerations                   can only be added, or changed in tolerationSeconds: ``tolerations`` checks them.
+activeDeadlineSeconds         can only be set or shortened. At creation the longer of the two stated durations counted.
+terminationGracePeriodSeconds can only change from a negative value to 1.
+nodeSelector, nodeAffinity    can only be narrowed, on a gated pod: it selects fewer of the nodes that were checked.
+schedulingGates               can only be removed. A gated pod was checked at creation; its claims and its node are checked themselves.
+image                         is read by no rule.
+cpu and memory                change through ``/resize``: ``requests_match_limits`` checks them. Accelerators cannot be resized.
+ephemeral containers          have no resources.
+"""

@@ -20,20 +20,21 @@ from collections.abc import Collection, Iterator
 from kube import duration
 from kube.pod import GRACE, PROBES, mapping_at
 from kube.tree import Path
+from policies.merging import TightestLimit
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
+from policies.planning import requirement_words
 from policies.planning.plan import Plan
 from policies.pods.annotations import OPT_OUT
-from policies.reasons import denial_messages
-from policies.reasons.choice_messages import FLOOR, MOST_TEXT
 from policies.request import Request
-from policies.settings.limits import TightestLimit
 from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "checkpoint_grace"
-CUT = "BERTH-211"
+CUT, FLOOR = "BERTH-211", "BERTH-222"
 DEFAULT = 30
 """Seconds; the API server's default (pkg/apis/core/v1/defaults.go)."""
+_MOST_NAME = 24
+"""The most characters of a policy's name in a fact, so that what to type stands within the first 200."""
 _MIN, _MAX = "spec.require.gracePeriod.min", "spec.require.gracePeriod.max"
 _PATH: Path = ("spec", GRACE)
 
@@ -198,7 +199,7 @@ def _below(request: Request, plan: Plan) -> Iterator[Violation]:
 
 def _conflict(floor: TightestLimit, limit: TightestLimit) -> Violation:
     bounds = {"least": duration.format_duration(floor.value), "most": duration.format_duration(limit.value)}
-    one, other = (cut_text(names[0].rpartition("/")[2], MOST_TEXT // 2) for names in (floor.policies, limit.policies))
+    one, other = (cut_text(names[0].rpartition("/")[2], _MOST_NAME) for names in (floor.policies, limit.policies))
     return Violation(
         code="BERTH-133",
         found=phrase("conflict", one=one, other=other, **bounds),
@@ -216,7 +217,7 @@ def _too_short(plan: Plan, floor: TightestLimit) -> Violation:
         code="BERTH-133",
         found=phrase("fact", path=At(_PATH), seconds=_grace(plan), least=floor.value),
         advice=phrase("fix", path=At(_PATH), least=floor.value),
-        more=(denial_messages.likely(plan, NAME), *service),
+        more=(requirement_words.likely(plan, NAME), *service),
         rule=NAME,
         policies=floor.policies,
         path=_PATH,

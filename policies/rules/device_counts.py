@@ -5,48 +5,54 @@ Writes  nothing
 Judges  ``gpusPerPod``, by the largest number that the pod may get; fractions and devices of no known class
         against requirements on machines and sharing; a whole GPU and a MIG slice in one container; a resource
         name that is a listed misspelling (the API server stores nvdia.com/gpu, and the pod stays pending for
-        ever); a slice that no model has
+        ever); a slice that no model has. Devices of a DeviceClass by its vendor alone: their model is not known here. A
+        claim's selectors are checked with the claim (``policies.claims``), the nodes of a class's resource name with placement
+        (``policies.offers.served``)
 Never   counts an unreadable amount as zero
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
+from catalog.nearest import nearest_slice
 from catalog.platforms import Sharing
-from kube.pod import NONE, CountInterval, Pod, is_requested
+from kube.pod import NONE, Container, CountInterval, Pod, is_requested, of_amounts
 from kube.tree import Path
+from policies.claims.claim_request import part_of
+from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
+from policies.facts.device_requests import Claim, RequestChoice
+from policies.merging import TightestLimit, least
 from policies.messages import At, Phrase, phrase
-from policies.planning import author_words
-from policies.planning.merged_settings import MergedSettings
+from policies.offers.constraints import Compiled, Constraint, fields, who
+from policies.planning import requirement_words
+from policies.planning.devices import RequestedDevice, of_claim
 from policies.planning.plan import Plan
-from policies.pods.permissions import annotated_fraction, fraction_keys, is_fraction
-from policies.reasons import open_counts
-from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
+from policies.planning.requirements import Demands
+from policies.pods import unlisted_accelerators
+from policies.pods.permissions import FRACTION_DEVICES, annotated_fraction, fraction_keys, is_fraction
+from policies.policy import Policy
 from policies.request import Request
-from policies.rules import device_classes
-from policies.settings.limits import TightestLimit
-from policies.verdict import Edit, Violation, at_field
+from policies.state.snapshot import Snapshot
+from policies.verdict import Violation, at_field
 
 NAME = "device_counts"
-
-
-def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
-    """Yield nothing: this rule makes no edits."""
-    yield from ()
+UNCOUNTED, UNKNOWN = "BERTH-118", "BERTH-126"
+_ANNOTATIONS: Path = ("metadata", "annotations")
+_CLAIMS: Path = ("spec", "resourceClaims")
+_MOST_HINTS = 5
+"""The most slices of one pod for which the nearest is named: finding it takes a millisecond each."""
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
     """Yield a violation for each count or resource name that is wrong or not allowed."""
     yield from _per_pod(plan)
     yield from _shared(plan)
-    yield from device_classes.check(plan)
+    yield from _devices_of_classes(plan)
     yield from _mixed(plan)
     yield from _misspelt(plan)
     yield from _no_such_slice(plan)
-
-
-UNCOUNTED = "BERTH-118"
 
 
 def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
@@ -63,19 +69,39 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
 _MAX, _ONE_OF, _SHARING = "spec.require.gpusPerPod.max", "spec.require.gpusPerPod.oneOf", "spec.require.sharing"
 
 
+class CountLimits(NamedTuple):
+    """What ``require.gpusPerPod`` of all policies allows together."""
+
+    most: TightestLimit | None
+    one_of: tuple[int, ...] | None
+    """None: any number."""
+    one_of_by: tuple[str, ...]
+
+
+def merge_limits(demands: Demands) -> CountLimits:
+    """Return the smallest maximum, and the numbers that every policy with ``oneOf`` lists."""
+    limits = [(limit, c.policy.id) for c in demands.policies if (limit := c.policy.require.gpus_per_pod)]
+    one_of = [(set(limit.one_of), policy) for limit, policy in limits if limit.one_of]
+    return CountLimits(
+        most=least((limit.max, policy) for limit, policy in limits),
+        one_of=tuple(sorted(set.intersection(*(numbers for numbers, _ in one_of)))) if one_of else None,
+        one_of_by=tuple(policy for _, policy in one_of),
+    )
+
+
 def _per_pod(plan: Plan) -> Iterator[Violation]:
-    settings = plan.settings
-    if settings.gpus_max is None and settings.one_of is None:
+    limits = plan.demands.merged(merge_limits)
+    if limits.most is None and limits.one_of is None:
         return
     count = plan.devices.whole(plan.snapshot.catalog)
-    if settings.gpus_max is not None and count.least > settings.gpus_max.value:
-        yield _above(plan, count, settings.gpus_max)
+    if limits.most is not None and count.least > limits.most.value:
+        yield _above(plan, count, limits.most)
     elif count.most is None:
-        yield _uncounted(plan, settings)
-    elif settings.gpus_max is not None and count.most > settings.gpus_max.value:
-        yield _above(plan, count, settings.gpus_max)
-    elif settings.one_of is not None and not _all_allowed(count, count.most, settings.one_of):
-        yield _none_of(plan, count, settings)
+        yield _uncounted(plan, limits)
+    elif limits.most is not None and count.most > limits.most.value:
+        yield _above(plan, count, limits.most)
+    elif limits.one_of is not None and not _all_allowed(count, count.most, limits.one_of):
+        yield _none_of(plan, count, limits)
 
 
 def _all_allowed(count: CountInterval, most: int, allowed: Collection[int]) -> bool:
@@ -87,24 +113,24 @@ def _all_allowed(count: CountInterval, most: int, allowed: Collection[int]) -> b
 
 def _above(plan: Plan, count: CountInterval, limit: TightestLimit) -> Violation:
     found, advice = phrase("fact", count=str(count), most=limit.value), phrase("ask for fewer", most=limit.value)
-    by, path, fields = limit.policies, open_counts.only_request(plan), at_field(_MAX, limit.policies)
+    by, path, fields = limit.policies, _only_request(plan), at_field(_MAX, limit.policies)
     return Violation(code="BERTH-111", found=found, advice=advice, rule=NAME, policies=by, path=path, fields=fields)
 
 
-def _none_of(plan: Plan, count: CountInterval, settings: MergedSettings) -> Violation:
-    allowed = [n for n in settings.one_of or () if settings.gpus_max is None or n <= settings.gpus_max.value]
+def _none_of(plan: Plan, count: CountInterval, limits: CountLimits) -> Violation:
+    allowed = [n for n in limits.one_of or () if limits.most is None or n <= limits.most.value]
     more = next((n for n in allowed if n > count.least), max(allowed, default=0))
     found = phrase("fact", count=str(count), allowed=tuple(allowed)) if allowed else phrase("nothing", count=str(count))
     advice = phrase("ask", number=more) if more else phrase("fix policies")
-    by, path, fields = settings.one_of_by, open_counts.only_request(plan), at_field(_ONE_OF, settings.one_of_by)
+    by, path, fields = limits.one_of_by, _only_request(plan), at_field(_ONE_OF, limits.one_of_by)
     return Violation(code="BERTH-112", found=found, advice=advice, rule=NAME, policies=by, path=path, fields=fields)
 
 
-def _uncounted(plan: Plan, settings: MergedSettings) -> Violation:
+def _uncounted(plan: Plan, limits: CountLimits) -> Violation:
     """Return the violation for a count that can't be bounded while there is a limit: the worst case is
     assumed."""
-    found, advice, path = open_counts.what_is_open(plan)
-    fields = (*at_field(_MAX, settings.gpus_max.policies if settings.gpus_max else ()), *at_field(_ONE_OF, settings.one_of_by))
+    found, advice, path = _what_is_open(plan)
+    fields = (*at_field(_MAX, limits.most.policies if limits.most else ()), *at_field(_ONE_OF, limits.one_of_by))
     by = tuple(sorted({policy for policy, _ in fields}))
     return Violation(code=UNCOUNTED, found=phrase("fact", open=found), advice=advice, rule=NAME, policies=by, path=path, fields=fields)
 
@@ -142,12 +168,12 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase, Path]]:
     fits none according to the tables: a node whose slices were cut by hand runs it all the same.
     """
     if plan.devices.fraction != NONE or is_fraction(plan.pod):
-        yield "TimeSliced", phrase("fraction"), open_counts.ANNOTATIONS
+        yield "TimeSliced", phrase("fraction"), _ANNOTATIONS
     cuts = [cell.cut if cell.renamed else None for cell in plan.space.cells]
     if cuts and cuts[0] is not None and None not in cuts:
-        yield "MIG", phrase("cut", label=author_words.label(cuts[0])), author_words.place_of_label(cuts[0])
+        yield "MIG", phrase("cut", label=requirement_words.label(cuts[0])), requirement_words.place_of_label(cuts[0])
     for asked in plan.asked:
-        resource, place = asked.resource, open_counts.amount_path(asked.containers[0], asked.resource.name)
+        resource, place = asked.resource, _amount_path(asked.containers[0], asked.resource.name)
         served = plan.snapshot.served.get(resource.name)
         if served is not None and (served.mixed or (served.sharing == "MIG" and not plan.snapshot.lists(resource.name))):
             yield "MIG", phrase("mixed", name=resource.name), place
@@ -194,7 +220,7 @@ def _misspelt(plan: Plan) -> Iterator[Violation]:
                     advice=phrase("fix", right=right),
                     rule=NAME,
                     policies=policies,
-                    path=open_counts.amount_path(container, name),
+                    path=_amount_path(container, name),
                 )
 
 
@@ -211,8 +237,154 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
         if plain in profiles:
             continue
         hints += 1
-        near = nearest_slice(plain, profiles) if hints <= MOST_SAID else None
+        near = nearest_slice(plain, profiles) if hints <= _MOST_HINTS else None
         advice = phrase("write", right=f"{near}{name.removeprefix(plain)}") if near else phrase("look")
         found = phrase("fact", container=asked.containers[0].name, name=name)
-        path = open_counts.amount_path(asked.containers[0], name)
+        path = _amount_path(asked.containers[0], name)
         yield Violation(code="BERTH-115", found=found, advice=advice, rule=NAME, policies=policies, path=path)
+
+
+# --- what is open, and where it stands ----------------------------------------------------------------------------------
+
+
+def _only_request(plan: Plan) -> Path:
+    """Return the path of the one amount that is the pod's count; () if several are added up, or claims."""
+    paths = [_amount_path(container, asked.resource.name) for asked in plan.asked for container in asked.containers]
+    return paths[0] if len(paths) == 1 and not plan.devices.claimed else ()
+
+
+def _amount_path(container: Container, name: str) -> Path:
+    """Return the path of a container's amount of a device: of its limit, where it has one."""
+    return (*container.path, "resources", "limits" if name in container.limits else "requests", name)
+
+
+def _what_is_open(plan: Plan) -> tuple[Phrase, Phrase, Path]:
+    """Return phrases for the first request that can't be counted, and for what to write instead, and its path."""
+    for asked in plan.asked:
+        if unlisted_accelerators.is_part(asked.resource):
+            first, name = asked.containers[0], asked.resource.name
+            return phrase("part", container=first.name, name=name), phrase("ask by name"), _amount_path(first, name)
+        if asked.count.most is None:
+            container = next((c for c in asked.containers if _unreadable(c, asked.resource.name)), asked.containers[0])
+            path = (*container.path, "resources", "limits", asked.resource.name)
+            return phrase("amount", container=container.name, name=asked.resource.name), phrase("set whole", path=At(path)), path
+    for claim in plan.devices.claimed:
+        if not claim.found:
+            return phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim"), _CLAIMS
+        if claim.unread:
+            return phrase("claim unread", kind=claim.kind, claim=claim.name), phrase("shorten the claim"), _CLAIMS
+        if claim.count.most is None:
+            return phrase("all", kind=claim.kind, claim=claim.name), phrase("ask for count"), _CLAIMS
+    return phrase("fraction", annotations=At(_ANNOTATIONS), name=FRACTION_DEVICES), phrase("write whole"), _ANNOTATIONS
+
+
+def _unreadable(container: Container, name: str) -> bool:
+    return of_amounts(container.limits.get(name), container.requests.get(name)).most is None
+
+
+def _of_no_known_class(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path]]:
+    """Yield the same for each device of a class that nobody knows, or of a claim that is missing."""
+    for asked in plan.asked:
+        if asked.resource.vendor == "":
+            place = _amount_path(asked.containers[0], asked.resource.name)
+            yield phrase("resource", name=asked.resource.name), phrase("ask by name"), place
+    for claim in plan.devices.claimed:
+        if not claim.found:
+            yield phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim"), _CLAIMS
+        elif claim.unread:
+            yield phrase("claim unread", kind=claim.kind, claim=claim.name), phrase("shorten the claim"), _CLAIMS
+        elif "" in claim.vendors:
+            yield phrase("driver", kind=claim.kind, claim=claim.name), phrase("name class"), _CLAIMS
+
+
+# --- devices of a DeviceClass -------------------------------------------------------------------------------------------
+
+
+def _devices_of_classes(plan: Plan) -> Iterator[Violation]:
+    """Yield a violation for the first device of an unknown class or missing claim, if machines are
+    constrained, which satisfies no ``in`` and no ``notIn``; one for the first of a known class that is outside; and one for
+    the first claim that was judged without a policy for pods with more devices, as this pod is."""
+    yield from _apart(plan)
+    demands = [c for c in plan.constraints if c.axis == "machine"]
+    if not demands:
+        return
+    unknown = next(_of_no_known_class(plan), None)
+    if unknown is not None:
+        found, advice, path = unknown
+        yield _violation(phrase("open", open=found, demands=requirement_words.join_phrases(demands)), advice, path, demands)
+    yield from (_violation(*one) for one in _first(_outside(plan)))
+
+
+def _apart(plan: Plan) -> Iterator[Violation]:
+    claims = {one: found for one in plan.pod.claims if (found := _stored(plan, *one)) is not None}
+    for policy in (compiled.policy for compiled in plan.policies if claims):
+        least = policy.match.gpus.min if policy.match.gpus is not None else None
+        for (kind, name), claim in claims.items():
+            count = of_claim(claim, plan.snapshot)
+            if count.possibly(least, None) or all(_settles(choice, policy, plan.snapshot) for choices in claim for choice in choices):
+                continue
+            by = (policy.id,)
+            yield Violation(
+                code="BERTH-127",
+                found=phrase("apart", kind=kind, claim=name, count=str(count), policies=by, least=least),
+                advice=phrase("together", least=least),
+                rule=NAME,
+                policies=by,
+                path=_CLAIMS,
+                fields=at_field("spec.match.gpus.min", by),
+            )
+            return
+
+
+def _stored(plan: Plan, kind: str, name: str) -> Claim | None:
+    return plan.snapshot.cluster.claims.get((kind, plan.facts.namespace, name))
+
+
+def _settles(choice: RequestChoice, policy: Policy, snapshot: Snapshot) -> bool:
+    """Return whether such a way to satisfy a claim is inside of what the policy requires of claims, whatever selectors the claim has: the
+    policy is about none, or about what is read of claims, or of how the devices of a class are shared."""
+    require, machine = policy.require, policy.require.machine
+    if policy.match.pod_selector is not None or policy.match.workloads or not snapshot.counts(choice.device_class):
+        return True
+    if machine.families or machine.models or machine.gpu_memory or (require.forbid_tolerations and choice.tolerations):
+        return False
+    if choice.admin and (require.sharing or require.gpus_per_pod):
+        return False
+    part = part_of((), choice, (), snapshot)
+    return not require.sharing or (part.devices is not None and part.type in types_of(part.devices, require.sharing))
+
+
+def _first(found: Iterator[tuple[Phrase, Phrase, Path, list[Constraint]]]) -> list[tuple[Phrase, Phrase, Path, list[Constraint]]]:
+    one = next(found, None)
+    return [] if one is None else [one]
+
+
+def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint]]]:
+    by_class = [asked for asked in plan.asked if asked.resource.kind == "dra" and asked.resource.vendor and not _placed(plan, asked)]
+    claims = [claim for claim in plan.devices.claimed if claim.vendors - {""}]
+    for compiled in plan.policies if by_class or claims else ():
+        demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
+        said = requirement_words.join_phrases(demands)
+        for asked in by_class:
+            if not _has(plan, compiled, asked.resource.vendor):
+                place = _amount_path(asked.containers[0], asked.resource.name)
+                yield phrase("device", name=asked.resource.name, demands=said), phrase("ask for device"), place, demands
+        for claim in claims:
+            if not all(_has(plan, compiled, vendor) for vendor in claim.vendors - {""}):
+                found = phrase("claim outside", kind=claim.kind, claim=claim.name, demands=said)
+                yield found, phrase("ask for class"), _CLAIMS, demands
+
+
+def _placed(plan: Plan, asked: RequestedDevice) -> bool:
+    """Return whether what is required is judged by the nodes where the pod may run (``policies.rules.node_affinity.rule``)."""
+    return plan.snapshot.lists(asked.resource.name) and plan.actor.affinity != "no"
+
+
+def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
+    """Return whether a model of the vendor, known or not, is inside of what the policy requires."""
+    return has_such(vendor, [device_fields(compiled.policy.require.machine)], plan.snapshot.catalog)
+
+
+def _violation(found: Phrase, advice: Phrase, path: Path, demands: list[Constraint]) -> Violation:
+    more, by, on = (requirement_words.required(demands),), who(demands), fields(demands)
+    return Violation(code=UNKNOWN, found=found, advice=advice, more=more, rule=NAME, policies=by, path=path, fields=on)

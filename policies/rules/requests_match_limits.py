@@ -22,6 +22,7 @@ from kube.tree import Path
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
+from policies.planning.requirements import Demands
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Violation, at_field
@@ -63,15 +64,24 @@ def _equal(left: Any, right: Any) -> bool:
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
     """Yield a violation for each mismatch, unless the mutate phase is about to repair it."""
+    equal = plan.demands.merged(merge_equal)
     for container in plan.pod.containers:
-        if plan.settings.equal.get("accelerators"):
-            yield from _accelerators(request, plan, container)
-    if plan.settings.equal.get("cpuAndMemory") and plan.devices.any:
-        yield from _cpu_and_memory(plan, shortfalls(plan.pod))
+        if "accelerators" in equal:
+            yield from _accelerators(request, plan, container, equal["accelerators"])
+    if "cpuAndMemory" in equal and plan.devices.any:
+        yield from _cpu_and_memory(shortfalls(plan.pod), equal["cpuAndMemory"])
 
 
-def _accelerators(request: Request, plan: Plan, container: Container) -> Iterator[Violation]:
-    policies = plan.settings.equal["accelerators"]
+def merge_equal(demands: Demands) -> dict[str, tuple[str, ...]]:
+    """Return the policies that require it for each kind of ``requestsEqualLimits``; no kind that none requires."""
+    kinds = ((kind, c.policy.id) for c in demands.policies for kind in c.policy.require.requests_equal_limits)
+    equal: dict[str, tuple[str, ...]] = {}
+    for kind, policy in kinds:
+        equal[kind] = (*equal.get(kind, ()), policy)
+    return equal
+
+
+def _accelerators(request: Request, plan: Plan, container: Container, policies: tuple[str, ...]) -> Iterator[Violation]:
     repairs = request.phase == "mutate" and bool(plan.settings.repair) and plan.actor.resources != "no"
     for name in sorted(container.resource_names):
         if plan.snapshot.resource(name) is None:
@@ -171,7 +181,7 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
         )
 
 
-def _cpu_and_memory(plan: Plan, wrong: Iterable[Shortfall]) -> Iterator[Violation]:
+def _cpu_and_memory(wrong: Iterable[Shortfall], policies: tuple[str, ...]) -> Iterator[Violation]:
     for short in wrong:
         at, name = short.level, short.name
         limit, asked = at.limits.get(name), at.requests.get(name)
@@ -182,9 +192,9 @@ def _cpu_and_memory(plan: Plan, wrong: Iterable[Shortfall]) -> Iterator[Violatio
             found=phrase("fact", who=who, name=name, request=_amount(asked), limit=_amount(limit)),
             advice=_set("set", (*at.path, side, name), value=phrase("an amount") if value is None else cut_text(str(value), 12)),
             rule=NAME,
-            policies=plan.settings.equal["cpuAndMemory"],
+            policies=policies,
             path=(*at.path, side, name),
-            fields=at_field(_FIELD, plan.settings.equal["cpuAndMemory"]),
+            fields=at_field(_FIELD, policies),
         )
 
 
@@ -201,7 +211,8 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     because it is older than the policy, and gains one more amount that keeps it from being so; and a pod
     whose status has another class than its spec implies, since that rule compares with the status.
     """
-    if request.subresource != "resize" or not plan.settings.equal.get("cpuAndMemory") or not plan.asked or request.old_pod is None:
+    policies = plan.demands.merged(merge_equal).get("cpuAndMemory", ())
+    if request.subresource != "resize" or not policies or not plan.asked or request.old_pod is None:
         return
-    before = {(one.level.path, one.name) for one in shortfalls(Pod(request.old_pod))}
-    yield from _cpu_and_memory(plan, (one for one in shortfalls(plan.pod) if (one.level.path, one.name) not in before))
+    before = {(short.level.path, short.name) for short in shortfalls(Pod(request.old_pod))}
+    yield from _cpu_and_memory((short for short in shortfalls(plan.pod) if (short.level.path, short.name) not in before), policies)

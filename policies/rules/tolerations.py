@@ -20,15 +20,15 @@ from typing import Any
 
 from kube.pod import Pod
 from kube.taints import Taint, TolerationPattern, covers, may_tolerate
-from kube.tree import Raw
+from kube.tree import Path, Raw
 from policies.messages import At, phrase
 from policies.planning.merged_settings import FORBID, grants
 from policies.planning.plan import Plan
-from policies.reasons import pinned_node
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "tolerations"
+_NODE_NAME: Path = ("spec", "nodeName")
 _Wanted = tuple[Raw, tuple[str, ...]]
 _Identity = tuple[str, str, str, str]
 """key, operator, value, effect"""
@@ -121,10 +121,27 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
 
     The taints of a node that the pod names, bypassing the scheduler, are checked too.
     """
-    yield from pinned_node.check_taints(plan)
+    yield from _check_node(plan)
     by_key = _by_key(plan)
     for i, toleration in enumerate(plan.pod.tolerations):
         yield from _forbidden(by_key, i, toleration)
+
+
+def _check_node(plan: Plan) -> Iterator[Violation]:
+    """Yield a violation per forbidden taint of the node that the pod names. Such a pod bypasses the
+    scheduler and with it the node's taints; those that the policies forbid to tolerate still apply."""
+    taints = plan.snapshot.cluster.taints.get(plan.pod.node_name, ()) if plan.settings.forbid else ()
+    for pattern, policy in plan.settings.forbid if taints else ():
+        if any(pattern.matches(taint) for taint in taints):
+            yield Violation(
+                code="BERTH-132",
+                found=phrase("fact", path=At(_NODE_NAME), taint=str(pattern)),
+                advice=phrase("fix", path=At(_NODE_NAME)),
+                rule=NAME,
+                policies=(policy,),
+                path=_NODE_NAME,
+                fields=at_field(FORBID, (policy,)),
+            )
 
 
 def check_update(request: Request, plan: Plan) -> Iterator[Violation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.nearest import hint, nearest, of_model, slipped
+from catalog.nearest import hint, nearest, nearest_slice, of_model, slipped
 from tests.support.cases import golden
 
 CATALOG = golden.catalog_with()
@@ -84,3 +84,19 @@ def test_what_is_known_of_a_model_is_listed() -> None:
 def test_a_typists_slip(name: str, meant: str | None) -> None:
     """One or two in a name, one in a short one; not what is as near to two names."""
     assert slipped(name, ("queue-name", "pods", "alpha-1", "alpha-3")) == meant
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("nvidia.com/mig-3g.70gb", "nvidia.com/mig-3g.71gb"),
+        ("nvidia.com/mig-1g.11gb", "nvidia.com/mig-1g.10gb"),
+        ("nvidia.com/mig-7g.99gb", "nvidia.com/mig-7g.96gb"),
+        ("nvidia.com/mig-1g.10gb.mee", "nvidia.com/mig-1g.10gb.me"),
+        ("nvidia.com/mig-1c.3g.20gb", "nvidia.com/mig-3g.20gb"),
+        ("quite something else", None),
+    ],
+)
+def test_the_nearest_slice_has_as_much_compute(asked: str, meant: str | None) -> None:
+    """And the memory that is nearest; else the nearest name, if there is one."""
+    assert nearest_slice(asked, [profile.resource for gpu in CATALOG.gpus for profile in gpu.mig]) == meant

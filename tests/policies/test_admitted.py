@@ -11,7 +11,7 @@ from policies.offers.device_costs import ANY
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.verdict import NOTHING, Holding
-from tests.policies.reasons.test_no_place import asking, snapshot
+from tests.policies.rules.test_no_place import asking, snapshot
 
 GPU_NAME, TYPE = "karpenter.k8s.aws/instance-gpu-name", "node.kubernetes.io/instance-type"
 SEEN = snapshot([], platforms=("karpenter-aws",))

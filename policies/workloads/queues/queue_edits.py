@@ -15,7 +15,7 @@ from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.pods.queue_systems import KUEUE, SLURM, SLURM_TIME, SYSTEMS, System, given_queue
 from policies.queues.joining import Idle, Why, silent
-from policies.rules.queues import default_queue
+from policies.rules.queues.queue import NAME, idle
 from policies.state.snapshot import Facts
 from policies.verdict import Edit, Remark
 from policies.workloads.queues.queued import Asking, QueuedPods, QueuedWorkload, has_parent, said, takes
@@ -68,7 +68,7 @@ def is_written(path: Path) -> bool:
 
 
 def _edit(path: Path, value: str, policies: tuple[str, ...]) -> Edit:
-    return Edit(op="add", path=path, value=value, rule=default_queue.NAME, policies=policies)
+    return Edit(op="add", path=path, value=value, rule=NAME, policies=policies)
 
 
 def _queue(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled]) -> _DefaultQueue | Remark | None:
@@ -91,7 +91,7 @@ def _of_pod(made: QueuedWorkload, one: Asking, policies: Sequence[Compiled]) -> 
         return None
     if default.value is None:
         free = any(takes(made.known, system) and not has_parent(made.value, made.catalog, system) for system in (KUEUE, SLURM))
-        return default.differs("queue", default_queue.NAME) if free else None
+        return default.differs("queue", NAME) if free else None
     system, queue = given_queue(default.value)
     if system not in (KUEUE, SLURM) or not takes(made.known, system) or has_parent(made.value, made.catalog, system):
         return None
@@ -106,7 +106,7 @@ def _of_pod(made: QueuedWorkload, one: Asking, policies: Sequence[Compiled]) -> 
 
 
 def _idle(one: _DefaultQueue, why: Why) -> Remark:
-    return default_queue.idle(why, Idle(system=one.system, queue=one.queue, policies=one.policies, why=why))
+    return idle(why, Idle(system=one.system, queue=one.queue, policies=one.policies, why=why))
 
 
 def _minutes(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled], facts: Facts) -> int | None:

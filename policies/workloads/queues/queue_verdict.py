@@ -19,9 +19,9 @@ from policies.patch import applied
 from policies.patch.applied import APPLIED, Entry, digest_at
 from policies.patch.valid_entries import recorded
 from policies.queues.judging import Past
+from policies.queues.merged_queues import Required
 from policies.request import Phase
-from policies.rules.queues import required_queue
-from policies.settings.queues import Required
+from policies.rules.queues import queue
 from policies.state.snapshot import Facts
 from policies.verdict import MOST_AUDITED, AuditOutcome, Edit, Remark, Verdict
 from policies.workloads.queues import queue_edits
@@ -100,9 +100,9 @@ class _QueueResult:
         known, changed = set[tuple[str, Phrase]](), NONE
         if self.before is not None and self.pods_before is not None:
             changed = change(after, self.before, self.pods, self.pods_before)
-            known = {required_queue.violation(*found).key for found in past(self.before, self.pods_before.asking, policies)}
+            known = {queue.violation(*found).key for found in past(self.before, self.pods_before.asking, policies)}
         ways = list(past(after, self.pods.asking, policies, changed)) or self.leaves(policies)
-        violations = (required_queue.violation(*way) for way in ways)
+        violations = (queue.violation(*way) for way in ways)
         return ObjectOutcome(edits, tuple(violation for violation in violations if violation.key not in known), remarks)
 
     def audit_outcomes(

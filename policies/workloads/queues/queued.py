@@ -23,11 +23,11 @@ from policies.planning.plan import ReviewedPod
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
+from policies.queues import merged_queues as settings
 from policies.queues.joining import JoinedQueue, joining, scheduler_of
 from policies.queues.judging import Past
+from policies.queues.merged_queues import MergedQueues, Required
 from policies.request import Request
-from policies.settings import queues as settings
-from policies.settings.queues import MergedQueues, Required
 from policies.state.snapshot import Facts
 from policies.workloads import parts
 from policies.workloads.pods import Around, Owner, Templated, pods_of

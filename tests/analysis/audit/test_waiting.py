@@ -12,7 +12,7 @@ from analysis.audit.waiting import WAITS, reason
 from catalog.prices import prices
 from policies.request import Request
 from policies.workloads.controllers import with_defaults
-from tests.policies.reasons.test_no_place import CATALOG, DEVICE_CLASS, TAINT, asking, node, pool, snapshot
+from tests.policies.rules.test_no_place import CATALOG, DEVICE_CLASS, TAINT, asking, node, pool, snapshot
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
 TOLERATED: dict[str, Any] = {"tolerations": [{"operator": "Exists"}]}

@@ -30,6 +30,8 @@ from policies.objects.json_schema import json_schema
 from policies.objects.reference import reference_markdown
 from policies.planning.plan import make_plan, review_pod
 from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy
+from policies.rules.device_counts import merge_limits
+from policies.rules.requests_match_limits import merge_equal
 from tests.analysis.conditions import found as objects
 from tests.analysis.conditions.found import found
 from tests.support.generators.random_cluster import NAMESPACES
@@ -257,8 +259,9 @@ def test_limits_merge_as_the_plan_merges_them(random: Random) -> None:
     request = request_for(PodKind(), facts.namespace, facts.snapshot.catalog)
     description = review_pod(request, facts, Pod(request.pod))
     plan = make_plan(facts, description._replace(matches=frozenset(facts.policies)), facts.policies)
+    limits_of_counts = plan.demands.merged(merge_limits)
     limits = {
-        "spec.require.gpusPerPod.max": plan.settings.gpus_max,
+        "spec.require.gpusPerPod.max": limits_of_counts.most,
         "spec.require.gracePeriod.min": plan.settings.grace_min,
         "spec.require.gracePeriod.max": plan.settings.grace_max,
         "spec.require.protection.max": plan.settings.protect_max,
@@ -266,5 +269,5 @@ def test_limits_merge_as_the_plan_merges_them(random: Random) -> None:
     for path, limit in limits.items():
         assert [(row.value, row.by) for row in rows(plan, path)] == ([] if limit is None else [(limit.value, limit.policies)])
     counts = [(tuple(row.value), row.by) for row in rows(plan, "spec.require.gpusPerPod.oneOf")]
-    assert counts == ([] if plan.settings.one_of is None else [(plan.settings.one_of, plan.settings.one_of_by)])
-    assert {row.value: row.by for row in rows(plan, "spec.require.requestsEqualLimits")} == plan.settings.equal
+    assert counts == ([] if limits_of_counts.one_of is None else [(limits_of_counts.one_of, limits_of_counts.one_of_by)])
+    assert {row.value: row.by for row in rows(plan, "spec.require.requestsEqualLimits")} == plan.demands.merged(merge_equal)

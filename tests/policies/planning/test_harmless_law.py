@@ -12,8 +12,9 @@ from hypothesis import given
 from policies.engine import evaluate
 from policies.pods.permissions import SHARED_BY_NAME, SHARING_WORDS
 from policies.policy import MachineFields, Policy
-from policies.reasons.choice_messages import FLOOR, PLACE, SLICE
-from policies.rules.checkpoint_grace import DEFAULT
+from policies.rules.checkpoint_grace import DEFAULT, FLOOR
+from policies.rules.mig_resources import SLICE
+from policies.rules.node_affinity.remarks import PLACE
 from policies.verdict import Edit, Verdict
 from tests.support.generators.random_worlds import World, catalog, with_policies
 from tests.support.generators.strategies import Case, cases, examples, hostile

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kube.taints import TolerationPattern
+from policies.merging import TightestLimit
 from policies.planning import merged_settings
 from policies.planning.merged_settings import FOREVER, MergedSettings, grants
 from policies.pods.permissions import PLAIN, SERVICE, Actor
-from policies.settings.limits import TightestLimit
 from tests.support.cases import golden
 from tests.support.snapshots import build
 
@@ -60,16 +60,6 @@ def test_a_services_grace_is_of_the_policies_that_name_it() -> None:
     assert read(*objects).grace == TightestLimit(3600, ("ClusterGPUPolicy/all",))
 
 
-def test_counts_meet() -> None:
-    """The smallest maximum, and what every list allows."""
-    found = read(
-        cluster("a", require={"gpusPerPod": {"max": 8, "oneOf": [1, 2, 4]}}), cluster("b", require={"gpusPerPod": {"oneOf": [2, 4, 8]}})
-    )
-    assert found.gpus_max == TightestLimit(8, ("ClusterGPUPolicy/a",))
-    assert found.one_of == (2, 4)
-    assert read().one_of is None
-
-
 @pytest.mark.parametrize(
     ("grant", "wish", "granted"),
     [
@@ -104,14 +94,12 @@ def test_of_a_policy_that_may_not_be_for_the_pod_only_demands_hold() -> None:
     """What it demands is judged, what it would give or change is not: no default, no grant."""
     doubtful = cluster(
         "doubtful",
-        require={"gracePeriod": {"max": "1h"}, "gpusPerPod": {"max": 4}, "requestsEqualLimits": ["accelerators"]},
+        require={"gracePeriod": {"max": "1h"}},
         default={"gracePeriod": "5m", "protectFor": "1h", "repair": ["accelerators"], "acceleratorTaints": "Tolerate"},
         allow={"tolerations": [{"key": "team"}]},
     )
     found, certain = read(doubtful, doubtful=("doubtful",)), read(doubtful)
-    for demand in ("grace_max", "gpus_max", "equal"):
-        assert getattr(found, demand) == getattr(certain, demand)
-        assert getattr(found, demand)
+    assert found.grace_max == certain.grace_max == TightestLimit(3600, ("ClusterGPUPolicy/doubtful",))
     for gift in ("grace", "protect", "repair", "taints", "granted"):
         assert not getattr(found, gift)
         assert getattr(certain, gift)

@@ -18,20 +18,15 @@ from typing import Any
 
 from kube.pod import TERMS
 from kube.tree import Path, Raw
-from policies.messages import Phrase, phrase
-from policies.offers.constraints import fields, who
 from policies.offers.table import AXES, Axis
 from policies.planning.affinity_terms import PlatformTerm, WrittenExpression, held, term_plans
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
-from policies.pods import unlisted_accelerators
-from policies.pods.annotations import TEMPLATE
-from policies.reasons import choice_messages, denial_messages, label_remarks, pinned_node, slice_suggestions
 from policies.request import Request
+from policies.rules.node_affinity import NAME, denials, pinned, remarks
 from policies.verdict import Edit, Remark, Violation
 
-NAME = "node_affinity"
 INEXPRESSIBLE = "BERTH-205"
 
 
@@ -39,11 +34,11 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Yield the edits term by term; a copy is inserted behind its original, so later indices move."""
     if plan.actor.affinity != "write" or not plan.snapshot.placed or not plan.space.wanted:
         return
-    found, remarks = term_plans(plan)
-    yield from remarks
+    found, of_terms = term_plans(plan)
+    yield from of_terms
     plans = [term for term in found if term.alternatives]
     if plans:
-        yield from choice_messages.of_place(plan, all_written=not any(remark.code == INEXPRESSIBLE for remark in remarks))
+        yield from remarks.chosen_nodes(plan, all_written=not any(remark.code == INEXPRESSIBLE for remark in of_terms))
     moved = 0
     for term in plans:
         if term.index is None:
@@ -113,14 +108,14 @@ def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
     """Yield violations for placement that the pod and the policies make impossible, and remarks on what they
     leave open."""
     yield from (v for v in plan.violations if v.rule == NAME)
-    yield from _remarks(plan)
+    yield from remarks.remark_placement(plan)
     if plan.actor.affinity == "no":
-        yield from pinned_node.check(plan)
+        yield from pinned.check(plan)
         return
     if not plan.space.wanted:
         return
     if plan.constraints and plan.space.possible_anywhere() and not plan.space.left(plan.required):
-        yield denial_messages.contradiction(plan)
+        yield denials.contradiction(plan)
     elif request.phase == "mutate":
         yield from _clashes(plan)
         yield from _divided(plan)
@@ -133,12 +128,12 @@ def _clashes(plan: Plan) -> Iterator[Violation | Remark]:
     excludes."""
     if plan.actor.affinity != "write" or not plan.snapshot.placed or not any(cell.undecided for cell in plan.space.cells):
         return
-    plans, remarks = term_plans(plan)
-    yield from remarks
+    plans, of_terms = term_plans(plan)
+    yield from of_terms
     alternatives = [a for term in plans for a in term.alternatives]
     found = [(a.cell, *a.clash) for a in alternatives if a.clash is not None]
     if found and not any(a.alive for a in alternatives) and len(plan.terms) == len({a.cell.term.index for a in alternatives}):
-        yield denial_messages.clash(plan, *found[0])
+        yield denials.clash(plan, *found[0])
 
 
 def _divided(plan: Plan) -> Iterator[Violation]:
@@ -155,7 +150,7 @@ def _divided(plan: Plan) -> Iterator[Violation]:
     cells = [cell for cell in plan.space.cells if cell.possible]
     for parts in (*((axis,) for axis in axes), axes):
         if cells and not any(_told_apart(plan, cell, parts) for cell in cells):
-            yield denial_messages.divided([c for axis in parts for c in (*demands.cluster[axis], *demands.own[axis])])
+            yield denials.divided([c for axis in parts for c in (*demands.cluster[axis], *demands.own[axis])])
             return
 
 
@@ -170,13 +165,13 @@ def _told_apart(plan: Plan, cell: Cell, axes: Sequence[Axis]) -> bool:
 
 def _outside(plan: Plan) -> Iterator[Violation]:
     for cell in _unheld(plan):
-        yield denial_messages.outside(plan, cell, plan.constraints[0].axis)
+        yield denials.outside(plan, cell, plan.constraints[0].axis)
         return
     for cell in plan.space.cells:
         for axis in AXES:
             expressed = sayable(plan, cell, axis)
             if expressed.rendering.expressions and cell.possible and not cell.lies_inside(expressed.rows):
-                yield denial_messages.outside(plan, cell, axis)
+                yield denials.outside(plan, cell, axis)
                 return
 
 
@@ -190,53 +185,3 @@ def _unheld(plan: Plan) -> Iterator[Cell]:
         if cell.possible:
             by_term.setdefault(cell.term.index, []).append(cell)
     yield from (cells[0] for cells in by_term.values() if len(cells) == 1 and held(plan, cells[0]))
-
-
-# --- remarks ------------------------------------------------------------------------------------------------
-
-
-def _remarks(plan: Plan) -> Iterator[Remark]:
-    yield from label_remarks.unknown(plan)
-    for found in slice_suggestions.lacking(plan):
-        yield Remark(code="BERTH-217", found=found, rule=NAME)
-    for asked in plan.asked:
-        name = asked.resource.name
-        if unlisted_accelerators.is_unknown(asked.resource):
-            yield unlisted_accelerators.unknown(name, NAME, tuple(c.policy.id for c in plan.policies))
-        elif plan.constraints and not slice_suggestions.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
-            yield _without_nodes(plan, phrase("unknown model" if plan.snapshot.places(asked.resource) else "not evaluated", name=name))
-    if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
-        yield _without_nodes(plan, phrase("claim"))
-    if plan.space.wanted and plan.space.cells and not plan.space.possible_anywhere():
-        yield Remark(code="BERTH-217", found=phrase("nothing"), rule=NAME)
-    yield from _unwritten(plan)
-    yield from label_remarks.after_boot(plan)
-    if plan.pod.preferred and plan.constraints:
-        yield from label_remarks.preferred(plan)
-
-
-def _without_nodes(plan: Plan, found: Phrase) -> Remark:
-    return Remark(code="BERTH-208", found=found, rule=NAME, policies=who(plan.constraints))
-
-
-_TEMPLATE: Path = ("metadata", "annotations", TEMPLATE)
-"""the annotation by which an author requests nodes; the queue's flavors must then have their labels"""
-
-
-def _unwritten(plan: Plan) -> Iterator[Remark]:
-    """Yield a remark with the constraints that are not written, because a queue's flavors place the pod.
-
-    It is given only once something was chosen, on mutate.
-    """
-    if plan.actor.affinity != "judge" or not plan.space.wanted:
-        return
-    if constraints := [c for axis in AXES for c in plan.on_axis(axis)]:
-        found = phrase("text", actor=plan.actor.names, constraints=tuple(c.text for c in constraints))
-        yield Remark(
-            code="BERTH-215",
-            found=found,
-            rule=NAME,
-            policies=who(constraints),
-            path=_TEMPLATE,
-            fields=fields(c for c in constraints if c in plan.constraints),
-        )

@@ -9,7 +9,7 @@ import pytest
 
 from policies.engine import evaluate
 from policies.request import Request
-from policies.rules.queues.required_queue import FIELD
+from policies.rules.queues.queue import FIELD
 from policies.verdict import Verdict
 from tests.support.cases import golden
 from tests.support.snapshots import build

@@ -1,10 +1,16 @@
-"""The pod author's requirements on nodes, in the form in which messages repeat them."""
+"""Requirements on nodes, of a pod's author and of policies, in the form in which messages repeat them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kube.tree import Path
 from policies.messages import At, Phrase, phrase
+from policies.objects.wording import cut_text
+from policies.offers.constraints import Constraint
+from policies.patch.applied import APPLIED
 from policies.planning.feasibility import SELECTOR, AuthorExpression, list_bracketed
+from policies.planning.plan import Plan
 
 NODE_SELECTOR: Path = ("spec", "nodeSelector")
 
@@ -33,3 +39,20 @@ def label(authored: AuthorExpression) -> Phrase:
 def place_of_label(authored: AuthorExpression) -> Path:
     """Return the path and the label key, which a denial and a remark about the same value have in common."""
     return (authored.where, authored.written)
+
+
+def join_phrases(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    return tuple(cut_text(c.text, 48) for c in constraints)
+
+
+def required(constraints: Sequence[Constraint]) -> Phrase:
+    """Return every constraint in full, with its policy and field."""
+    return phrase("required", constraints=tuple(phrase("constraint", policy=c.by[0], field=c.field, text=c.text) for c in constraints))
+
+
+def likely(plan: Plan, rule: str) -> Phrase:
+    """Return why the final pod lacks what a rule writes: somebody else undid it, if Berth's annotation
+    records that it was written."""
+    applied = str(plan.pod.annotations.get(APPLIED, ""))
+    written = f'"{rule}"' in applied or applied.startswith("{")  # counts alone: it may have been among them
+    return phrase("undone" if written else "the policies changed")

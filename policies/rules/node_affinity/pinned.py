@@ -15,12 +15,11 @@ from policies.facts import platform_detection
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.table import Table
-from policies.planning.merged_settings import FORBID
+from policies.planning import requirement_words
 from policies.planning.plan import Plan
-from policies.reasons import denial_messages
-from policies.verdict import Remark, Violation, at_field
+from policies.rules.node_affinity import NAME
+from policies.verdict import Remark, Violation
 
-RULE = "node_affinity"
 _NODE_NAME: Path = ("spec", "nodeName")
 
 
@@ -38,7 +37,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
     labels = plan.snapshot.cluster.nodes.get(node)
     policies = who(plan.constraints)
     if labels is None:
-        yield Remark(code="BERTH-213", found=phrase("unknown"), rule=RULE, policies=policies)
+        yield Remark(code="BERTH-213", found=phrase("unknown"), rule=NAME, policies=policies)
         return
     labels = platform_detection.newer(plan.snapshot.catalog, labels)
     carried = list(_carried(plan, labels))
@@ -49,11 +48,11 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
                 "outside",
                 where=_where(plan),
                 label=_shown(plan, *carried[0], labels),
-                demands=denial_messages.join_phrases(plan.constraints),
+                demands=requirement_words.join_phrases(plan.constraints),
             ),
             advice=phrase("fix"),
-            more=(denial_messages.required(plan.constraints),),
-            rule=RULE,
+            more=(requirement_words.required(plan.constraints),),
+            rule=NAME,
             policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
@@ -63,10 +62,10 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
     if (sold or not carried) and home and home not in plan.snapshot.tables:
         yield Violation(
             code="BERTH-124",
-            found=phrase("elsewhere", where=_where(plan), platform=home, demands=denial_messages.join_phrases(plan.constraints)),
+            found=phrase("elsewhere", where=_where(plan), platform=home, demands=requirement_words.join_phrases(plan.constraints)),
             advice=phrase("fix"),
-            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), denial_messages.required(plan.constraints)),
-            rule=RULE,
+            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), requirement_words.required(plan.constraints)),
+            rule=NAME,
             policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
@@ -80,10 +79,10 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
         if demands and not any(meet(table.of_resource(name), demands) for table in plan.snapshot.tables.values()):
             yield Violation(
                 code="BERTH-126",
-                found=phrase("device", name=name, demands=denial_messages.join_phrases(demands)),
+                found=phrase("device", name=name, demands=requirement_words.join_phrases(demands)),
                 advice=phrase("ask for device"),
-                more=(denial_messages.required(demands),),
-                rule=RULE,
+                more=(requirement_words.required(demands),),
+                rule=NAME,
                 policies=who(demands),
                 fields=fields(demands),
             )
@@ -115,24 +114,7 @@ def _sharing_keys(plan: Plan, table: Table) -> tuple[str, ...]:
 
 def _daemon(plan: Plan) -> Iterator[Remark]:
     if plan.space.possible_anywhere() and not plan.space.left(plan.required):
-        yield Remark(code="BERTH-213", found=phrase("daemon"), rule=RULE)
-
-
-def check_taints(plan: Plan) -> Iterator[Violation]:
-    """Yield a violation per forbidden taint of the node that the pod names. Such a pod bypasses the
-    scheduler and with it the node's taints; those that the policies forbid to tolerate still apply."""
-    taints = plan.snapshot.cluster.taints.get(plan.pod.node_name, ()) if plan.settings.forbid else ()
-    for pattern, policy in plan.settings.forbid if taints else ():
-        if any(pattern.matches(taint) for taint in taints):
-            yield Violation(
-                code="BERTH-132",
-                found=phrase("fact", path=At(_NODE_NAME), taint=str(pattern)),
-                advice=phrase("fix", path=At(_NODE_NAME)),
-                rule="tolerations",
-                policies=(policy,),
-                path=_NODE_NAME,
-                fields=at_field(FORBID, (policy,)),
-            )
+        yield Remark(code="BERTH-213", found=phrase("daemon"), rule=NAME)
 
 
 def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int]]:

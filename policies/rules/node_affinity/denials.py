@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from catalog.nearest import nearest_slice
 from kube.labels import Expression
 from kube.pod import TERMS
 from policies.messages import Phrase, phrase
@@ -14,16 +15,13 @@ from policies.objects.wording import cut_text
 from policies.offers.constraints import Constraint, fields, who
 from policies.offers.selectors import natural
 from policies.offers.table import Axis
-from policies.patch.applied import APPLIED
-from policies.planning import author_words
+from policies.planning import requirement_words
 from policies.planning.feasibility import AuthorExpression, Cell, demands
 from policies.planning.plan import Plan
-from policies.reasons.minimal_conflict import smallest
-from policies.reasons.slice_suggestions import nearest_slice, on_no_machine
+from policies.rules.node_affinity import NAME
+from policies.rules.node_affinity.minimal_conflict import smallest
+from policies.rules.node_affinity.remarks import on_no_machine
 from policies.verdict import Violation
-
-RULE = "node_affinity"
-
 
 MOST_EXPLAINED = 8
 """Cells, and resource names in them, of which the shortest explanation is taken: one term on each of eight
@@ -45,10 +43,10 @@ def contradiction(plan: Plan) -> Violation:
         code="BERTH-121",
         found=_fact(own, demands),
         advice=_fix(plan, cell, own),
-        more=(required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
-        rule=RULE,
+        more=(requirement_words.required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
+        rule=NAME,
         policies=policies,
-        path=author_words.place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
+        path=requirement_words.place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
     )
 
@@ -56,8 +54,8 @@ def contradiction(plan: Plan) -> Violation:
 def _fact(own: Sequence[_Input], demands: Sequence[Constraint]) -> Phrase:
     """Return the conflict of the pod's own requirements with those of policies."""
     if len(own) == 1 and own[0].counted:
-        return Phrase("too many", (*own[0].words.values, ("demands", join_phrases(demands))))
-    return phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=join_phrases(demands))
+        return Phrase("too many", (*own[0].words.values, ("demands", requirement_words.join_phrases(demands))))
+    return phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=requirement_words.join_phrases(demands))
 
 
 def divided(demands: Sequence[Constraint]) -> Violation:
@@ -72,8 +70,8 @@ def _conflict(demands: Sequence[Constraint], variant: str) -> Violation:
         code="BERTH-122",
         found=phrase(variant, demands=named),
         advice=phrase("fix the policies"),
-        more=(required(demands),),
-        rule=RULE,
+        more=(requirement_words.required(demands),),
+        rule=NAME,
         policies=who(demands),
         fields=fields(demands),
     )
@@ -88,15 +86,6 @@ class _Input(NamedTuple):
     constraint: Constraint | None = None
     authored: AuthorExpression | None = None
     counted: bool = False
-
-
-def join_phrases(constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    return tuple(cut_text(c.text, 48) for c in constraints)
-
-
-def required(constraints: Sequence[Constraint]) -> Phrase:
-    """Return every constraint in full, with its policy and field."""
-    return phrase("required", constraints=tuple(phrase("constraint", policy=c.by[0], field=c.field, text=c.text) for c in constraints))
 
 
 def _groups(plan: Plan) -> Iterator[tuple[Cell, list[_Input]]]:
@@ -122,11 +111,13 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
         yield _Input(enough, phrase("count", count=count, name=name), counted=True)
     for authored in cell.term.expressions:
         if authored not in cell.undecided:
-            yield _Input(table.select(authored.key, authored.operator, authored.values)[0], author_words.label(authored), authored=authored)
+            yield _Input(
+                table.select(authored.key, authored.operator, authored.values)[0], requirement_words.label(authored), authored=authored
+            )
     for template in plan.snapshot.templates.values():
         if demands(cell.term, template):
             authored = next(s for s in cell.term.expressions if template.template.labels[0][0] in (s.key, s.alias))
-            words = phrase("of template", authored=author_words.label(authored), template=template.template.name)
+            words = phrase("of template", authored=requirement_words.label(authored), template=template.template.name)
             yield _Input(template.rows & table.all, words, authored=authored)
 
 
@@ -211,12 +202,15 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expres
     allowed = _values(cell, authored.key, plan.required & theirs)
     return Violation(
         code="BERTH-125",
-        found=phrase("fact", authored=author_words.label(authored), demands=join_phrases(asked)),
+        found=phrase("fact", authored=requirement_words.label(authored), demands=requirement_words.join_phrases(asked)),
         advice=phrase("use", allowed=_one_of(allowed)) if allowed else phrase("remove"),
-        more=(required(asked), phrase("written", key=expression.key, operator=expression.operator, values=expression.values)),
-        rule=RULE,
+        more=(
+            requirement_words.required(asked),
+            phrase("written", key=expression.key, operator=expression.operator, values=expression.values),
+        ),
+        rule=NAME,
         policies=who(asked),
-        path=author_words.place_of_label(authored),
+        path=requirement_words.place_of_label(authored),
         fields=fields(asked),
     )
 
@@ -224,22 +218,14 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expres
 def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     """Return the violation that the final pod still selects what the policies exclude."""
     constraints = [c for c in plan.constraints if c.axis == axis]
-    index, demands = cell.term.index, join_phrases(constraints)
+    index, demands = cell.term.index, requirement_words.join_phrases(constraints)
     return Violation(
         code="BERTH-123",
         found=phrase("no affinity", demands=demands) if index is None else phrase("term", index=index, demands=demands),
         advice=phrase("fix"),
-        more=(likely(plan, RULE),),
-        rule=RULE,
+        more=(requirement_words.likely(plan, NAME),),
+        rule=NAME,
         policies=who(constraints),
         path=TERMS if index is None else (*TERMS, index),
         fields=fields(constraints),
     )
-
-
-def likely(plan: Plan, rule: str) -> Phrase:
-    """Return why the final pod lacks what a rule writes: somebody else undid it, if Berth's annotation
-    records that it was written."""
-    applied = str(plan.pod.annotations.get(APPLIED, ""))
-    written = f'"{rule}"' in applied or applied.startswith("{")  # counts alone: it may have been among them
-    return phrase("undone" if written else "the policies changed")

@@ -16,6 +16,7 @@ from kube.pod import is_requested
 from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
+from policies.planning.requirements import Demands
 from policies.request import Request
 from policies.verdict import Edit, Remark, at_field
 
@@ -24,7 +25,7 @@ NAME = "network_devices"
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Write the devices, or tell the author that they depend on the machine."""
-    policies = plan.settings.running.network
+    policies = plan.demands.merged(_policies)
     if not policies or plan.actor.resources != "yes" or plan.slice is not None or len(plan.asked) != 1:
         return
     asked = plan.asked[0]
@@ -47,6 +48,10 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         for side in ("limits", "requests"):
             path = (*having[0].path, "resources", side, name)
             yield Edit(op="add", path=path, value=str(number), rule=NAME, policies=policies)
+
+
+def _policies(demands: Demands) -> tuple[str, ...]:
+    return tuple(sorted(compiled.policy.id for scope in demands.scopes for compiled in scope if compiled.policy.default.network_devices))
 
 
 def _networks(plan: Plan, resource: str) -> tuple[set[Network], bool]:

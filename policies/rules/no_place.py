@@ -1,8 +1,11 @@
-"""A pod that nothing in the cluster can run: found only where every node and NodePool is known (``policies.facts.places``).
+"""No place: the author of a pod that nothing in the cluster can run learns why.
 
-Judged is what asks for accelerators: their names and counts, taints, and labels of the catalog's keys, by the rules of
-``policies.placement``. A selector on another key is unknown: every place passes. So is a pod whose place others decide: of another
-scheduler, of a queue, pinned, with claims or a fraction of a device.
+Reads   the accelerators that the pod requests, its tolerations, nodeSelector and required terms; every node and NodePool
+Writes  nothing
+Judges  nothing: a remark names the place that comes nearest. It needs every node and NodePool (``policies.facts.places``) and
+        follows ``policies.placement``
+Never   rejects a place by a label of another key than the catalog's; remarks on a pod that others place: another scheduler, a
+        queue, ``spec.nodeName``, claims, or a fraction of a device
 """
 
 from __future__ import annotations
@@ -23,10 +26,10 @@ from policies.placement.pool_blockers import of_pool
 from policies.placement.pools import Pool, PoolReader
 from policies.planning.plan import ReviewedPod
 from policies.pods.permissions import KUEUE_LABELS
+from policies.rules.node_affinity import NAME
 from policies.state.snapshot import Snapshot
-from policies.verdict import Remark, Violation
+from policies.verdict import Remark
 
-RULE = "node_affinity"
 CODE = "BERTH-223"
 _COUNTED = ("gpu", "mig", "shared", "other")
 """Kinds of resource that kube-scheduler counts on nodes; parts of a device are an extender's."""
@@ -66,11 +69,9 @@ def _node(place: NodePlace) -> Node:
     return Node(name=place.pool, labels=dict(place.labels), taints=place.taints, allocatable=amounts, capacity=amounts, used=None)
 
 
-def check(subject: ReviewedPod, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
-    """Yield the remark on a created pod that no place can run, unless it is denied. It is judged as all webhooks left it:
-    others may add tolerations to what /mutate sees."""
-    request = subject.request
-    if snapshot.known_places is None or request.phase != "validate" or request.operation != "CREATE" or violations:
+def check_admitted(subject: ReviewedPod, snapshot: Snapshot) -> Iterator[Remark]:
+    """Yield the remark on a created pod that no place can run."""
+    if snapshot.known_places is None:
         return
     places, pod = prepared(snapshot, snapshot.known_places), None
     if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_judged(subject, snapshot.known_places):
@@ -82,7 +83,7 @@ def check(subject: ReviewedPod, snapshot: Snapshot, violations: tuple[Violation,
         return
     on_pools = [(pool, of_pool(pod, pool)) for pool in places.pools]
     if all(outlook(found) == "never" for _, found in on_pools):
-        yield Remark(code=CODE, found=_sentence(pod, on_nodes, on_pools, places), rule=RULE)
+        yield Remark(code=CODE, found=_sentence(pod, on_nodes, on_pools, places), rule=NAME)
 
 
 def _is_judged(subject: ReviewedPod, places: KnownPlaces) -> bool:

@@ -1,6 +1,6 @@
 """What policies give and require of the queue in which a pod waits, merged.
 
-Of a default the first scope that speaks decides, as of names (``policies.settings.running``). What several policies
+Of a default the first scope that speaks decides, as of names (``policies.merging``). What several policies
 require is what all of them admit.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from policies.merging import NamedValue, by_scope, merge_named
 from policies.offers.constraints import Compiled
 from policies.pods.queue_systems import ANY, SYSTEMS, System, admitted
 from policies.policy import QueueName, Queues
-from policies.settings.running import NamedValue, by_scope, merge_named
 
 Admitted = tuple[tuple[System, str], ...]
 """Systems with a queue of each, or ``*``, in the order of ``SYSTEMS``, then by name."""

@@ -16,9 +16,11 @@ from typing import Any
 from kube import quantity
 from kube.pod import NONE, Container, is_requested, list_at, mapping_at
 from kube.tree import Raw
+from policies.merging import TightestLimit, most
 from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
+from policies.planning.requirements import Demands
 from policies.pods.mounts import SHARED_MEMORY, VOLUME, mounts, volumes
 from policies.request import Request
 from policies.verdict import Edit, Remark, at_field
@@ -28,7 +30,7 @@ NAME = "shared_memory"
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Add the volume, then its mounts. The author of a container with a memory limit is told what counts against it."""
-    size = plan.settings.running.shared_memory
+    size = plan.demands.merged(_size)
     if size is None or not plan.actor.fills or _shares_its_hosts(plan):
         return
     lacking = [container for container in plan.pod.containers if _has_gpus(plan, container) and not any(mounts(container))]
@@ -47,6 +49,10 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     for container in lacking:
         mount = {"name": VOLUME, "mountPath": SHARED_MEMORY}
         yield Edit(op="add", path=(*container.path, "volumeMounts", "-"), value=mount, rule=NAME, policies=size.policies)
+
+
+def _size(demands: Demands) -> TightestLimit | None:
+    return most((compiled.policy.default.shared_memory, compiled.policy.id) for scope in demands.scopes for compiled in scope)
 
 
 def _shares_its_hosts(plan: Plan) -> bool:

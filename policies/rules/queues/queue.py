@@ -1,16 +1,21 @@
-"""Required queue: no GPU pod runs past the queue that its platform requires, whoever makes it.
+"""Queue: a GPU pod that names no queue and no scheduler waits in the queue that its platform means for it, and none runs past the
+queue that its platform requires.
 
-Reads   spec.nodeName, spec.schedulerName, scheduling gates, what queue systems read of labels and annotations, owners,
-        the user who makes the pod
-Writes  nothing
+Reads   spec.nodeName, spec.schedulerName, scheduling gates, what queue systems read of labels and annotations, owners, claims,
+        the expected duration, the user who creates the pod
+Writes  ``default.queue``. KAI: spec.schedulerName and a label. Volcano: spec.schedulerName and an annotation. Slurm
+        bridge: spec.schedulerName, and on a pod without owner annotations of partition and time limit. A pod that
+        names the system's scheduler lacks the queue alone. Kueue: nothing, for its queue is the workload's
 Judges  ``require.queue``: on mutate the pod as ``default.queue`` leaves it, on validate as it is. On an update that it
         stays in its queue
-Never   believes an owner, a pod group or a gate that an author may have written; judges where a pod may run
+Never   moves a pod that names a node, another scheduler, a queue or a pod group, or is a DaemonSet's; believes an owner, a pod
+        group or a gate that an author may have written
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from kube.pod import Pod
 from kube.tree import Path
@@ -18,15 +23,16 @@ from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
-from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, System, owners_of, value_of
-from policies.queues.joining import JoinedQueue, grouping_paths, scheduler_of
+from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, SLURM, SLURM_TIME, System, owners_of, value_of
+from policies.queues.joining import Idle, JoinedQueue, grouping_paths, scheduler_of, silent
 from policies.queues.judging import Past, past
+from policies.queues.merged_queues import Required
 from policies.request import Request
-from policies.rules.queues.default_queue import NAME
-from policies.settings.queues import Required
-from policies.verdict import Violation, at_field
+from policies.verdict import Edit, Remark, Violation, at_field
 
-FIELD = "spec.require.queue"
+NAME = "queue"
+_DEFAULT, FIELD = "spec.default.queue", "spec.require.queue"
+_SCHEDULER: Path = ("spec", "schedulerName")
 _KUEUE_LABEL: Path = ("metadata", "labels", MANAGED)
 _OWNERS: Path = ("metadata", "ownerReferences")
 _COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
@@ -35,6 +41,37 @@ _SHOWN = 30
 """characters of a value that a message shows"""
 _FIRST, _MOST = 2, 10
 """queues that a fix names, and those that a message names"""
+
+
+def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
+    """Write the queue, or tell the platform team why it is not written as given."""
+    default, joined = plan.settings.queues.default, plan.joined
+    if default is not None and default.value is None and silent(plan.pod, plan.actor):
+        yield default.differs("queue", NAME)
+    if isinstance(joined, Idle):
+        yield idle(joined.why, joined)
+    elif isinstance(joined, JoinedQueue):
+        yield from _written(plan, joined)
+
+
+def _written(plan: Plan, joined: JoinedQueue) -> Iterator[Edit | Remark]:
+    system = joined.system
+    if joined.moves:
+        yield Edit(op="add", path=_SCHEDULER, value=system.scheduler, rule=NAME, policies=joined.policies)
+    if not joined.on_pod:
+        yield idle("of the workload", joined)
+        return
+    yield Edit(op="add", path=system.path, value=joined.queue, rule=NAME, policies=joined.policies)
+    seconds = plan.author.seconds
+    if system is SLURM and seconds is not None and seconds > 0 and SLURM_TIME not in plan.pod.annotations:
+        minutes = str(ceil(seconds / 60))
+        yield Edit(op="add", path=("metadata", "annotations", SLURM_TIME), value=minutes, rule=NAME, policies=joined.policies)
+
+
+def idle(why: str, default: JoinedQueue | Idle) -> Remark:
+    """Return the remark that a default does not act as given. ``why``: a phrase of BERTH-227."""
+    found = phrase(why, queue=default.queue, system=default.system.title, key=At(default.system.path))
+    return Remark(code="BERTH-227", found=found, rule=NAME, policies=default.policies, fields=at_field(_DEFAULT, default.policies))
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:

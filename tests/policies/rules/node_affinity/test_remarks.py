@@ -1,32 +1,13 @@
-"""Slices by name: the one that was probably meant, and those that no machine of a platform has."""
+"""Remarks on a pod's placement: slices that no machine of a platform has."""
 
 from __future__ import annotations
 
 import pytest
 
 from policies.engine import evaluate
-from policies.reasons.slice_suggestions import nearest_slice
 from policies.request import Request
 from tests.support.cases import golden
 from tests.support.snapshots import build
-
-KNOWN = sorted({profile.resource for gpu in golden.catalog_with().gpus for profile in gpu.mig})
-
-
-@pytest.mark.parametrize(
-    ("asked", "meant"),
-    [
-        ("nvidia.com/mig-3g.70gb", "nvidia.com/mig-3g.71gb"),
-        ("nvidia.com/mig-1g.11gb", "nvidia.com/mig-1g.10gb"),
-        ("nvidia.com/mig-7g.99gb", "nvidia.com/mig-7g.96gb"),
-        ("nvidia.com/mig-1g.10gb.mee", "nvidia.com/mig-1g.10gb.me"),
-        ("nvidia.com/mig-1c.3g.20gb", "nvidia.com/mig-3g.20gb"),
-        ("quite something else", None),
-    ],
-)
-def test_the_nearest_slice_has_as_much_compute(asked: str, meant: str | None) -> None:
-    """And the memory that is nearest; else the nearest name, if there is one."""
-    assert nearest_slice(asked, KNOWN) == meant
 
 
 @pytest.mark.parametrize(
