@@ -125,9 +125,9 @@ def list_at(parent: Mapping[str, Any], key: str, path: Path) -> list[Raw]:
         return []
     if not isinstance(value, list):
         raise PodError((*path, key), "a list")
-    for i, item in enumerate(value):
+    for item in value:
         if not isinstance(item, dict):
-            raise PodError((*path, key, i), "a map")
+            raise PodError((*path, key, value.index(item)), "a map")
     return value
 
 

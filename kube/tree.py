@@ -149,20 +149,30 @@ class TreePatch:
         self._own: dict[int, Any] = {id(self.tree): self.tree}
         self._last: tuple[Path, Any] = (), self.tree
         """The parent of the last change's path, and its container: most changes append to the list of the one before."""
+        self.container: Any = self.tree
+        """The map or list that has the value of the last change."""
 
     def apply(self, change: Change) -> Path:
         """Apply one change, creating missing parents, and return the path of its value (with an index in place
         of ``-``)."""
-        op, wanted = change.op, change.path
-        if op == "add" and wanted[-1] == "-" and wanted[:-1] == self._last[0]:
-            parent, path, value = self._last[1], wanted, change.value
-        else:
-            parent, path, value = self._place(wanted, change.value)
-            self._last = path[:-1], parent
-        final = _change(parent, op, path[-1], value)
+        op, wanted, value = change.op, change.path, change.value
+        key = wanted[-1]
+        if key == "-" and op == "add" and wanted[:-1] == self._last[0]:
+            parent: list[Any] = self._last[1]
+            parent.append(value)
+            self.container = parent
+            self.operations.append({"op": "add", "path": pointer(wanted), "value": value})
+            return (*wanted[:-1], len(parent) - 1)
+        container, path, value = self._place(wanted, value)
+        self._last = path[:-1], container
+        final = _change(container, op, path[-1], value)
         operation: dict[str, Any] = {"op": op, "path": pointer(path)}
-        self.operations.append(operation if op == "remove" else operation | {"value": value})
-        return (*path[:-1], final) if path == wanted else (*wanted[:-1], 0 if wanted[-1] == "-" else wanted[-1])
+        if op != "remove":
+            operation["value"] = value
+        self.operations.append(operation)
+        if final == key:
+            return wanted
+        return (*path[:-1], final) if path == wanted else (*wanted[:-1], 0 if key == "-" else key)
 
     def _place(self, path: Path, value: Any) -> tuple[Any, Path, Any]:
         """Return the container to change, the path to write and the value.
@@ -170,21 +180,29 @@ class TreePatch:
         If a parent is missing or null, the path is that of the shallowest such parent and the value is nested
         in it.
         """
-        here: Any = self.tree
+        here, own = self.tree, self._own
         for depth, part in enumerate(path[:-1]):
-            if isinstance(here, dict):
-                child = here.get(part)
-            else:
-                child = here[part] if isinstance(part, int) and part < len(here) else None
+            try:
+                child = here[part]
+            except (LookupError, TypeError):
+                child = None
             if child is None:
-                for rest in reversed(path[depth + 1 :]):
-                    value = [value] if rest == "-" or isinstance(rest, int) else {rest: value}
-                return here, path[: depth + 1], value
-            if id(child) not in self._own:
+                return here, path[: depth + 1], self._nested(path[depth + 1 :], value)
+            if id(child) not in own:
                 child = here[part] = child.copy()
-                self._own[id(child)] = child
+                own[id(child)] = child
             here = child
+        self.container = here
         return here, path, value
+
+    def _nested(self, path: Path, value: Any) -> Any:
+        """Return the value in new maps and lists along the path."""
+        *outer, last = path
+        nested: Any = [value] if last == "-" or isinstance(last, int) else {last: value}
+        self.container = nested
+        for part in reversed(outer):
+            nested = [nested] if part == "-" or isinstance(part, int) else {part: nested}
+        return nested
 
 
 def _change(parent: Any, op: Op, key: str | int, value: Any) -> str | int:

@@ -37,12 +37,13 @@ def items(pod: Raw) -> int:
     total = selector + len(_list(spec.get("tolerations"))) + len(_list(spec.get("resourceClaims"))) // VALUES
     names: set[str] = set()
     for container in (*_list(spec.get("initContainers")), *_list(spec.get("containers"))):
-        resources = _map(_map(container).get("resources"))
-        named = {*_map(resources.get("limits")), *_map(resources.get("requests"))}.difference(ORDINARY)
-        total += CONTAINER + len(named) + NAME * len(named - names)
+        total += CONTAINER
+        if resources := _map(_map(container).get("resources")):
+            named = {*_map(resources.get("limits")), *_map(resources.get("requests"))}.difference(ORDINARY)
+            total += len(named) + NAME * len(named - names)
+            names |= named
         if total > MOST:
             return total
-        names |= named
     if "affinity" not in spec:
         return total
     node_affinity = _map(_map(spec["affinity"]).get("nodeAffinity"))

@@ -68,11 +68,11 @@ def finish(pod: Mapping[str, Any], edits: Iterable[Edit], valid_entries: Any, tr
 
 def apply_edits(patch: TreePatch, edits: Iterable[Edit]) -> list[Entry]:
     """Apply the edits and return them as entries, without those that removed something."""
-    applied = [(edit, patch.apply(edit)) for edit in edits]
+    applied = [(edit, patch.apply(edit), patch.container) for edit in edits]
     # An edit may add to what another one created: the final value is recorded.
     return [
-        {"by": list(edit.policies), "rule": edit.rule, "path": pointer(path), "is": digest(value_at(patch.tree, path))}
-        for edit, path in applied
+        {"by": list(edit.policies), "rule": edit.rule, "path": pointer(path), "is": digest(value_at(container, path[-1:]))}
+        for edit, path, container in applied
         if edit.op != "remove"
     ]
 
