@@ -199,9 +199,10 @@ class TreePatch:
         """Return the value in new maps and lists along the path."""
         *outer, last = path
         nested: Any = [value] if last == "-" or isinstance(last, int) else {last: value}
-        self.container = nested
+        self.container = self._own[id(nested)] = nested
         for part in reversed(outer):
             nested = [nested] if part == "-" or isinstance(part, int) else {part: nested}
+            self._own[id(nested)] = nested
         return nested
 
 

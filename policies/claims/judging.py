@@ -26,14 +26,14 @@ from policies.claims.claim_request import ClaimPart, ClaimRequest, parts
 from policies.claims.defaults import is_certain
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled
-from policies.outcome import ObjectOutcome
+from policies.outcome import PolicyOutcome, audit_outcomes, enforced_of
 from policies.patch import applied
 from policies.patch.applied import APPLIED, digest, digest_at
 from policies.patch.valid_entries import recorded
 from policies.planning.devices import of_claim
 from policies.policy import Policy
 from policies.state.snapshot import Facts
-from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, Edit, Remark, Verdict
+from policies.verdict import MOST_FOUND, Edit, Remark, Verdict
 
 
 def evaluate_claim(request: ClaimRequest, facts: Facts) -> Verdict:
@@ -43,21 +43,16 @@ def evaluate_claim(request: ClaimRequest, facts: Facts) -> Verdict:
         return Verdict(judged=False)
     count = of_claim(request.claim, facts.snapshot)
     matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count))
-    enforced = [c for c in matched if c.mode == "Enforce"]
     several = any(part.path[-2] == "firstAvailable" for part in found)
     asked = _Claim(request, EvaluatedParts(found, count.most, several, facts.snapshot.catalog, facts.snapshot.merged), count.least)
-    outcome = asked.under(enforced)
-    softer = [c for c in matched if c.mode != "Enforce"] if request.phase == "mutate" else []
-    most = MOST_AUDITED if len(found) <= LARGE else max(1, MOST_AUDITED * LARGE // len(found))
+    outcome = asked.under(enforced_of(matched))
+    audited, uncounted = audit_outcomes(matched, outcome, asked.under, len(found)) if request.phase == "mutate" else ((), 0)
     return Verdict(
         edits=outcome.edits,
         violations=outcome.violations,
         remarks=outcome.remarks,
-        audit_outcomes=tuple(
-            asked.under([c for c in matched if c.mode == "Enforce" or c is one]).audit_outcomes(one.policy, one.mode, outcome)
-            for one in softer[:most]
-        ),
-        uncounted=max(0, len(softer) - most),
+        audit_outcomes=audited,
+        uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
         patch=outcome.patch,
     )
@@ -78,7 +73,7 @@ class _Claim:
     asked: EvaluatedParts
     least: int
 
-    def under(self, policies: Sequence[Compiled]) -> ObjectOutcome:
+    def under(self, policies: Sequence[Compiled]) -> PolicyOutcome:
         """Return what comes of it under these policies together."""
         denied = list(islice(checks.violations(self.asked, policies), MOST_FOUND))
         defaulting = [c for c in policies if is_certain(c.policy, self.least)]
@@ -100,8 +95,8 @@ class _Claim:
             remarks |= dict.fromkeys(default.remarks)
             unsaid |= dict.fromkeys(selectors.unsaid(part, (*confinement.lacking, *default.lacking)))
         if denied:
-            return ObjectOutcome((), tuple(denied), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
-        return ObjectOutcome(tuple(edits), (), (*remarks, *unsaid), self._patch(edits, theirs))
+            return PolicyOutcome((), tuple(denied), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
+        return PolicyOutcome(tuple(edits), (), (*remarks, *unsaid), self._patch(edits, theirs))
 
     def _patch(self, edits: Sequence[Edit], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> tuple[dict[str, Any], ...]:
         made = self.request.made

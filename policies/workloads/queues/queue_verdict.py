@@ -7,14 +7,14 @@ called for the kind, else on validate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from kube import tree as json_tree
 from kube.tree import TreePatch, map_at
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled
-from policies.outcome import ObjectOutcome
+from policies.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
 from policies.patch import applied
 from policies.patch.applied import APPLIED, Entry, digest_at
 from policies.patch.valid_entries import recorded
@@ -23,12 +23,12 @@ from policies.queues.merged_queues import Required
 from policies.request import Phase
 from policies.rules.queues import queue
 from policies.state.snapshot import Facts
-from policies.verdict import MOST_AUDITED, AuditOutcome, Edit, Remark, Verdict
+from policies.verdict import Edit, Remark, Verdict
 from policies.workloads.queues import queue_edits
 from policies.workloads.queues.queued import NONE, QueuedPods, QueuedWorkload, change, leaving, past, read_pods
 
-_FEW = 16
-"""Of a workload with more pods that ask for GPUs, fewer policies in Audit and Warn are evaluated: they would delay other reviews."""
+_EACH = 2
+"""The items (``policies.work_budget``) that each pod that asks for GPUs counts for: only its queue is evaluated."""
 
 
 def speaks(facts: Facts, phase: Phase) -> bool:
@@ -58,20 +58,25 @@ def evaluate_queue(
     matched = [
         c for c in facts.policies if _speaks(c) and (any(c in asking.subject.may_match for asking in pods.asking) or one.leaves([c]))
     ]
-    enforced = [c for c in matched if c.mode == "Enforce"]
-    softer = [c for c in matched if c.mode != "Enforce"] if update or phase == _first(made) else []
-    now = one.under(enforced)
-    valid_entries = one.valid_entries(enforced) if phase == "mutate" else []
-    mutates, most = phase == "mutate", max(1, MOST_AUDITED * _FEW // max(_FEW, len(pods.asking)))
+    enforced, mutates = enforced_of(matched), phase == "mutate"
+    valid_entries = one.valid_entries(enforced) if mutates else []
+
+    def evaluate(policies: Policies) -> PolicyOutcome:
+        result = one.under(policies)
+        return result._replace(patch=one.patch(result.edits, valid_entries)) if mutates else result
+
+    outcome = evaluate(enforced)
+    is_first = update or phase == _first(made)
+    audited, uncounted = audit_outcomes(matched, outcome, evaluate, _EACH * len(pods.asking)) if is_first else ((), 0)
     return Verdict(
-        edits=now.edits,
-        violations=() if mutates else now.violations,
-        remarks=now.remarks,
-        audit_outcomes=tuple(one.audit_outcomes([*enforced, soft], soft, now, valid_entries) for soft in softer[:most]),
-        uncounted=max(0, len(softer) - most),
+        edits=outcome.edits,
+        violations=() if mutates else outcome.violations,
+        remarks=outcome.remarks,
+        audit_outcomes=audited,
+        uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
         judged=bool(matched),
-        patch=one.patch(now.edits, valid_entries) if mutates else (),
+        patch=outcome.patch,
     )
 
 
@@ -93,7 +98,7 @@ class _QueueResult:
         """Return how an update takes the workload out of a queue that one of these policies requires."""
         return list(leaving(self.made, self.before, policies)) if self.before is not None else []
 
-    def under(self, policies: Sequence[Compiled]) -> ObjectOutcome:
+    def under(self, policies: Sequence[Compiled]) -> PolicyOutcome:
         """Return what comes of it under these policies together."""
         edits, remarks = _written(self.made, self.pods, policies, self.facts) if self.phase == "mutate" else ((), ())
         after = self.made.of(_edited(self.made, edits)) if edits else self.made
@@ -103,15 +108,7 @@ class _QueueResult:
             known = {queue.violation(*found).key for found in past(self.before, self.pods_before.asking, policies)}
         ways = list(past(after, self.pods.asking, policies, changed)) or self.leaves(policies)
         violations = (queue.violation(*way) for way in ways)
-        return ObjectOutcome(edits, tuple(violation for violation in violations if violation.key not in known), remarks)
-
-    def audit_outcomes(
-        self, policies: Sequence[Compiled], one: Compiled, now: ObjectOutcome, valid_entries: Sequence[Entry]
-    ) -> AuditOutcome:
-        """Return what one policy in Audit or Warn would add: ``policies`` are those in force and it."""
-        then = self.under(policies)
-        patch = self.patch(then.edits, valid_entries) if self.phase == "mutate" and not then.violations else ()
-        return replace(then, patch=patch).audit_outcomes(one.policy, one.mode, now)
+        return PolicyOutcome(edits, tuple(violation for violation in violations if violation.key not in known), remarks)
 
     def patch(self, edits: Sequence[Edit], valid_entries: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
         came = map_at(map_at(self.made.value, "metadata"), "annotations").get(APPLIED)
