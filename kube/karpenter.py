@@ -25,15 +25,17 @@ class Requirement:
         most = min((n for n in (self.most, other.most) if n is not None), default=None)
         if least is not None and most is not None and least > most:
             return Requirement()
-        if self.complement and other.complement:
-            return Requirement(self.values | other.values, complement=True, least=least, most=most)
-        if self.complement:
+        complement = self.complement and other.complement
+        if complement:
+            values = self.values | other.values
+        elif self.complement:
             values = other.values - self.values
         elif other.complement:
             values = self.values - other.values
         else:
             values = self.values & other.values
-        return Requirement(frozenset(value for value in values if _within(value, least, most)))
+        values = frozenset(value for value in values if _within(value, least, most))
+        return Requirement(values, complement=True, least=least, most=most) if complement else Requirement(values)
 
     @property
     def denies(self) -> bool:
@@ -66,9 +68,10 @@ def requirement(operator: str, values: Sequence[str]) -> Requirement | None:
             bound = integer(values[0]) if len(values) == 1 else None
             if bound is None:
                 return None
-            if operator.startswith("G"):
-                return Requirement(complement=True, least=bound + (operator == "Gt"))
-            return Requirement(complement=True, most=bound - (operator == "Lt"))
+            if operator.startswith("L"):
+                return Requirement(complement=True, most=bound - (operator == "Lt"))
+            least = bound + (operator == "Gt")
+            return Requirement(complement=True, least=least) if least < 2**63 else Requirement()
     return None
 
 

@@ -1,28 +1,27 @@
 """What a pod asks of a node in amounts, and the QoS class that follows from them.
 
-Amounts are in kube-scheduler's units: whole numbers, CPU in thousandths, each
+Amounts are in kube-scheduler's units: whole numbers, CPU in thousandths, sums
 rounded up (k8s.io/kubernetes pkg/scheduler/framework/types.go ``Resource.Add``).
 
 The sum over containers is that of k8s.io/component-helpers resource/helpers.go ``PodRequests``: the larger of
 all containers with the sidecars, and of each init container with the sidecars that were started before it;
 requests of the whole pod (``spec.resources``) take the place of the sum, and the overhead comes on top.
 
-The QoS class is that of ``ComputePodQOS`` in k8s.io/kubernetes pkg/apis/core/v1/helper/qos (1.36). With pod-level resources
-(``spec.resources``, KEP-2837, on by default since 1.34) they alone decide, even when they are empty; else
-every container and init container must have limits of cpu and memory above zero, and the requests must sum up
-to the limits. Amounts of zero count for nothing.
+The QoS class is that of ``ComputePodQOS`` in k8s.io/kubernetes pkg/apis/core/v1/helper/qos for a pod that the API
+server admits. With pod-level resources (``spec.resources``, KEP-2837, on by default since 1.34) they alone decide, even when
+they are empty (until 1.37); else every container and init container must have limits of cpu and memory above zero, and
+requests that equal them. Amounts of zero count for nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import ceil
 from typing import Any, NamedTuple
 
 from kube.pod import Pod
-from kube.quantity import QuantityError, parse
+from kube.quantity import QuantityError, binary, parse
 from kube.tree import LARGEST, Path, map_at, maps_in, text_of
 
 Amounts = Mapping[str, int]
@@ -63,20 +62,29 @@ class RequestedAmounts:
     """Resources of which some amount is no quantity."""
 
 
-def _exact(name: str, value: object) -> Fraction | None:
-    """Return a quantity in kube-scheduler's units, not yet rounded; None if it is none, or larger than a node
-    could have."""
+def _thousandths(value: object) -> int | None:
+    """Return a quantity in thousandths, rounded up as the API server stores it (``SetDefaults_ResourceList`` in
+    pkg/apis/core/v1/defaults.go); None if it is none."""
     try:
-        number = parse(value) * (1000 if name == "cpu" else 1)
+        return ceil(parse(value) * 1000)
     except QuantityError:
         return None
-    return number if abs(number) < LARGEST else None
+
+
+def _in_thousandths(name: str, value: object) -> int | None:
+    """Return a quantity in thousandths; None if it is none, or larger than a node could have."""
+    amount = _thousandths(value)
+    return amount if amount is not None and abs(amount) < LARGEST * (1 if name == "cpu" else 1000) else None
+
+
+def _in_units(name: str, thousandths: int) -> int:
+    return thousandths if name == "cpu" else -(-thousandths // 1000)
 
 
 def to_units(name: str, value: object) -> int | None:
     """Return a quantity in kube-scheduler's units; None if it is none, or larger than a node could have."""
-    number = _exact(name, value)
-    return None if number is None else ceil(number)
+    amount = _in_thousandths(name, value)
+    return None if amount is None else _in_units(name, amount)
 
 
 def counts(name: str) -> bool:
@@ -92,18 +100,23 @@ def amounts(value: Mapping[Any, Any]) -> dict[str, int]:
 
 def requests(spec: Mapping[Any, Any]) -> RequestedAmounts:
     """Return what a pod with this spec requests."""
+    sums = _sums_of_containers(spec)
+    total = sums.total()
+    sums.whole_pod(map_at(spec, "resources"), total)
+    sums.overhead(map_at(spec, "overhead"), total)
+    return RequestedAmounts({name: _in_units(name, amount) for name, amount in total.items()}, sums.paths, frozenset(sums.unreadable))
+
+
+def _sums_of_containers(spec: Mapping[Any, Any]) -> _Sums:
     sums = _Sums()
     for i, container in enumerate(maps_in(spec.get("containers"))):
         sums.container(container, ("spec", "containers", i))
     for i, container in enumerate(maps_in(spec.get("initContainers"))):
         sums.init_container(container, ("spec", "initContainers", i))
-    total = sums.total()
-    sums.whole_pod(map_at(spec, "resources"), total)
-    sums.overhead(map_at(spec, "overhead"), total)
-    return RequestedAmounts({name: ceil(amount) for name, amount in total.items()}, sums.paths, frozenset(sums.unreadable))
+    return sums
 
 
-_Exact = dict[str, Fraction]
+_Thousandths = dict[str, int]
 
 
 class _Sums:
@@ -112,10 +125,10 @@ class _Sums:
     def __init__(self) -> None:
         self.paths: dict[str, Path] = {}
         self.unreadable: set[str] = set()
-        self._most: dict[str, Fraction] = {}
-        self._running: _Exact = {}
-        self._sidecars: _Exact = {}
-        self._starting: _Exact = {}
+        self._most: _Thousandths = {}
+        self._running: _Thousandths = {}
+        self._sidecars: _Thousandths = {}
+        self._starting: _Thousandths = {}
 
     def container(self, container: Mapping[Any, Any], path: Path) -> None:
         _add(self._running, self._requests(container, path))
@@ -131,44 +144,45 @@ class _Sums:
             _add(at_once, self._sidecars)
         _raise(self._starting, at_once)
 
-    def total(self) -> _Exact:
+    def total(self) -> _Thousandths:
         _raise(self._running, self._starting)
         return self._running
 
-    def whole_pod(self, resources: Mapping[Any, Any], total: _Exact) -> None:
-        """Requests of the whole pod replace the sum; a limit alone is the request of what no container asks for
-        (``defaultPodRequests``)."""
+    def whole_pod(self, resources: Mapping[Any, Any], total: _Thousandths) -> None:
+        """Requests of the whole pod replace the sum. A limit alone is the request of what no container asks for, and of
+        hugepages in any case (``defaultPodRequests``)."""
         for side in ("requests", "limits"):
             for name, value in map_at(resources, side).items():
-                read = _exact(text_of(name), value)
+                read = _in_thousandths(text_of(name), value)
+                of_containers = name in _OF_WHOLE_POD and name in total
                 if not (name in _OF_WHOLE_POD or text_of(name).startswith("hugepages-")):
                     continue
                 if read is None:
                     self.unreadable.add(text_of(name))
-                elif side == "requests" or (name not in map_at(resources, "requests") and name not in total):
+                elif side == "requests" or (name not in map_at(resources, "requests") and not of_containers):
                     total[text_of(name)] = read
                     self.paths[text_of(name)] = ("spec", "resources", side, text_of(name))
 
-    def overhead(self, overhead: Mapping[Any, Any], total: _Exact) -> None:
+    def overhead(self, overhead: Mapping[Any, Any], total: _Thousandths) -> None:
         """The overhead of the runtime class comes on top."""
         for key, value in overhead.items():
             name = text_of(key)
-            read = _exact(name, value)
+            read = _in_thousandths(name, value)
             if read is None:
                 self.unreadable.add(name)
             elif counts(name):
                 _add(total, {name: read})
                 self.paths.setdefault(name, ("spec", "overhead", name))
 
-    def _requests(self, container: Mapping[Any, Any], path: Path) -> _Exact:
+    def _requests(self, container: Mapping[Any, Any], path: Path) -> _Thousandths:
         """Return the requests of a container, filled from its limits."""
-        requested: _Exact = {}
+        requested: _Thousandths = {}
         for side in ("requests", "limits"):
             for key, value in map_at(container, "resources", side).items():
                 name = text_of(key)
                 if name in requested or name in self.unreadable or not counts(name):
                     continue
-                read = _exact(name, value)
+                read = _in_thousandths(name, value)
                 if read is None:
                     self.unreadable.add(name)
                     continue
@@ -179,12 +193,12 @@ class _Sums:
         return requested
 
 
-def _add(total: _Exact, more: _Exact) -> None:
+def _add(total: _Thousandths, more: _Thousandths) -> None:
     for name, amount in more.items():
-        total[name] = total.get(name, Fraction(0)) + amount
+        total[name] = total.get(name, 0) + amount
 
 
-def _raise(total: _Exact, others: _Exact) -> None:
+def _raise(total: _Thousandths, others: _Thousandths) -> None:
     for name, amount in others.items():
         total[name] = max(total.get(name, amount), amount)
 
@@ -215,11 +229,11 @@ class Level:
     requests: Mapping[str, Any]
     limits: Mapping[str, Any]
 
-    def limit(self, name: str) -> Fraction | None:
-        """Return the limit: zero if it is absent or counts for nothing; None if it cannot be read."""
+    def limit(self, name: str) -> int | None:
+        """Return the limit in thousandths: zero if it is absent or counts for nothing; None if it cannot be read."""
         return _counted(self.limits.get(name, 0))
 
-    def request(self, name: str) -> Fraction | None:
+    def request(self, name: str) -> int | None:
         """Return the request, or the limit if no request is written, which is what the API server fills
         in."""
         return _counted(self.requests[name]) if name in self.requests else self.limit(name)
@@ -233,46 +247,38 @@ class Shortfall:
     name: str
 
 
-def _counted(value: object) -> Fraction | None:
-    try:
-        return max(parse(value), Fraction(0))
-    except QuantityError:
-        return None
+def _counted(value: object) -> int | None:
+    amount = _thousandths(value)
+    return None if amount is None else max(amount, 0)
 
 
 def shortfalls(pod: Pod) -> tuple[Shortfall, ...]:
     """Return what keeps this pod from being of QoS class Guaranteed, in the pod's order; empty if it is
     Guaranteed. An amount that cannot be read keeps it from being so."""
-    levels = tuple(_levels(pod))
-    return () if _guaranteed(levels) else tuple(Shortfall(at, name) for at in levels for name in COMPUTE if not _equal(at, name))
+    return tuple(Shortfall(at, name) for at in _levels(pod) for name in COMPUTE if not _equal(at, name))
 
 
 def _levels(pod: Pod) -> Iterator[Level]:
     if pod.resources is not None:
         requests, limits = pod.resources
-        yield Level(who="", path=POD_LEVEL, requests=_filled_in(pod, requests), limits=limits)
+        yield Level(who="", path=POD_LEVEL, requests=_filled_in(pod, requests, limits), limits=limits)
         return
     for at in pod.containers:
         yield Level(who=at.name, path=(*at.path, "resources"), requests=at.requests, limits=at.limits)
 
 
-def _filled_in(pod: Pod, requests: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the pod-level requests with those that the API server fills in if nobody wrote them: what the
-    containers ask for together (defaultPodRequests in pkg/apis/core/v1/defaults.go). A pod under admission
-    already has them. In a manifest they count as "0", which equals no limit, if a container names the
-    resource: the author is then advised to write them."""
+def _filled_in(pod: Pod, requests: Mapping[str, Any], limits: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the pod-level requests with those that the API server fills in if nobody wrote them: of a limit, what the
+    containers ask for together (``DefaultPodLevelResources`` in pkg/api/pod/util.go, after webhooks that mutate; before
+    1.37 ``defaultPodRequests`` in pkg/apis/core/v1/defaults.go, before them). Without a limit they count as "0"."""
     named = {name for at in pod.containers for name in at.resource_names}
-    return {**{name: "0" for name in COMPUTE if name in named}, **requests}
+    total = _sums_of_containers(pod.spec).total()
+    return {**{name: _written(name, total.get(name, 0)) if name in limits else "0" for name in COMPUTE if name in named}, **requests}
 
 
-def _guaranteed(levels: tuple[Level, ...]) -> bool:
-    return bool(levels) and all(all(at.limit(name) for at in levels) and _same_sum(levels, name) for name in COMPUTE)
-
-
-def _same_sum(levels: tuple[Level, ...], name: str) -> bool:
-    requests = [at.request(name) for at in levels]
-    known = [amount for amount in requests if amount is not None]
-    return len(known) == len(requests) and sum(known) == sum(at.limit(name) or 0 for at in levels)
+def _written(name: str, thousandths: int) -> str:
+    whole, rest = divmod(thousandths, 1000)
+    return f"{thousandths}m" if rest else binary(whole) if name == "memory" else str(whole)
 
 
 def _equal(at: Level, name: str) -> bool:

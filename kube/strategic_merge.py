@@ -1,62 +1,61 @@
-"""Lay one pod spec over another, as Kubernetes merges them: strategic merge patch, as far as rules read a
-pod.
+"""Lay one pod spec over another, as Kubernetes merges them: strategic merge patch without its directives.
 
-Source: k8s.io/api/core/v1 types.go, the tags ``patchStrategy`` and ``patchMergeKey`` (lists of containers and
-of resource claims are merged by name; tolerations, like all other lists, are replaced), k8s.io/apimachinery
-pkg/util/strategicpatch (null removes a field).
+Source: k8s.io/api/core/v1 types.go, the tags ``patchStrategy`` and ``patchMergeKey`` (a list without them is replaced),
+k8s.io/apimachinery pkg/util/strategicpatch (null removes a field).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kube.tree import Path, Raw
 
-_BY_NAME = ("containers", "initContainers", "resourceClaims")
+_BY_NAME = ("containers", "initContainers", "ephemeralContainers", "volumes", "resourceClaims", "imagePullSecrets", "schedulingGates")
+_OF_SPEC = {**dict.fromkeys(_BY_NAME, "name"), "hostAliases": "ip", "topologySpreadConstraints": "topologyKey"}
+_OF_CONTAINER = {"env": "name", "ports": "containerPort", "volumeMounts": "mountPath", "volumeDevices": "devicePath"}
+"""Lists that are merged -> the key by which their items are equal"""
 
 
 def merge_strategic(spec: Raw, over: Raw) -> Raw:
     """Return ``spec`` with ``over`` laid over it; neither is changed.
 
-    Raises ValueError if a list that is merged by name has an item without one.
+    Patches are as deep as their text, which is bounded where it is read. Raises ValueError if a list that is merged has
+    an item without its key.
     """
-    lists = {key: _by_name(key, spec.get(key), over[key]) for key in _BY_NAME if over.get(key) is not None}
-    return _maps(spec, {**over, **lists})
+    return _merge_maps(spec, over, _OF_SPEC)
 
 
-def _by_name(key: str, under: Any, over: Any) -> list[Any]:
-    if not _is_named(over):
-        raise ValueError(f"{key} must be a list of maps, each with its name")
-    out: list[Any] = [*under] if isinstance(under, list) else []
-    for item in over:
-        place = next((number for number, named in enumerate(out) if isinstance(named, dict) and named.get("name") == item["name"]), None)
-        if place is None:
-            out.append(item)
-        else:
-            out[place] = _deep(out[place], item)
-    return out
-
-
-def _is_named(items: object) -> bool:
-    return isinstance(items, list) and all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in items)
-
-
-def _deep(under: Any, over: Any) -> Any:
-    """Merge maps key by key and replace all else. Patches are as deep as their text, which is bounded
-    where it is read."""
-    return _maps(under, over) if isinstance(under, dict) and isinstance(over, dict) else over
-
-
-def _maps(under: Raw, over: Raw) -> Raw:
-    """Merge two maps; null removes a key."""
+def _merge_maps(under: Raw, over: Raw, keys: Mapping[str, str]) -> Raw:
+    """Merge two maps; null removes a key. ``keys``: those of the lists in these maps that are merged."""
     out = dict(under)
-    for key, value in over.items():
+    for field, value in over.items():
+        before = under.get(field)
         if value is None:
-            out.pop(key, None)
+            out.pop(field, None)
+        elif field in keys:
+            out[field] = _merge_lists(field, before if isinstance(before, list) else [], value, keys[field])
         else:
-            out[key] = _deep(under.get(key), value)
+            out[field] = _merge_maps(before, value, {}) if isinstance(before, dict) and isinstance(value, dict) else value
     return out
+
+
+def _merge_lists(field: str, under: list[Any], over: Any, key: str) -> list[Any]:
+    """Merge two lists in the order of ``over``. The other items come before the first one that they were before
+    (``normalizeElementOrder``)."""
+    kind = int if key == "containerPort" else str
+    if not (isinstance(over, list) and all(isinstance(item, dict) and isinstance(item.get(key), kind) for item in over)):
+        raise ValueError(f"{field} must be a list of maps, each with its {key}")
+    places = {item.get(key): place for place, item in enumerate(under) if isinstance(item, dict)}
+    merged = {places.get(item[key]) for item in over}
+    others = [place for place in range(len(under)) if place not in merged]
+    out: list[Any] = []
+    for item in over:
+        place = places.get(item[key])
+        while others and place is not None and others[0] < place:
+            out.append(under[others.pop(0)])
+        out.append(item if place is None else _merge_maps(under[place], item, _OF_CONTAINER if "ontainers" in field else {}))
+    return [*out, *(under[place] for place in others)]
 
 
 def leaves(spec: Raw, patch: Raw) -> Iterator[Path]:

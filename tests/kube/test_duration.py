@@ -1,8 +1,6 @@
-"""kube.duration: Go's grammar, in whole seconds where a policy says it and exactly where others do."""
+"""kube.duration: whole seconds, as policies have them. Durations of others are compared with those of Go in tests/kube/upstream."""
 
 from __future__ import annotations
-
-from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -49,67 +47,9 @@ def test_text(seconds: int, text: str) -> None:
     assert duration.format_duration(seconds) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("1h30m", 5400),
-        ("90s", 90),
-        (".5h", 1800),
-        ("1.h", 3600),
-        ("+1h", 3600),
-        ("-1h", -3600),
-        ("0", 0),
-        ("-0", 0),
-        ("0s", 0),
-        ("1500ms", Fraction(3, 2)),
-        ("1\u00b5s", Fraction(1, 10**6)),
-        ("1\u03bcs", Fraction(1, 10**6)),
-        ("1m1m", 120),
-        ("0.00000000000000000000000000001h", 0),
-        ("0.99999999999999999999s", 1),
-        ("0" * 900 + "1h", 3600),
-        ("2562047h", 2562047 * 3600),
-        ("-9223372036854775808ns", Fraction(-(2**63), 10**9)),
-        ("9223372036854775808ns9223372036854775808ns2h", 7200),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_what_go_reads(text: str, seconds: Fraction | int) -> None:
-    """Every spelling that time.ParseDuration takes, to the nanosecond; its sum is a uint64 that wraps."""
-    assert duration.parse_duration(text) == seconds
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "",
-        "2",
-        "+",
-        "1 h",
-        " 1h",
-        "1h ",
-        "1h!",
-        "1d",
-        "1H",
-        ".h",
-        "1h.",
-        "--1h",
-        "1e3s",
-        "\u0661h",
-        "2562048h",
-        "9223372036854775808ns",
-        7,
-        None,
-    ],
-    ids=repr,
-)
-def test_what_go_denies(value: object) -> None:
-    """No duration, or one that an int64 of nanoseconds does not hold."""
-    assert duration.parse_duration(value) is None
-
-
 def test_what_is_too_long_to_be_read_is_the_longest() -> None:
-    """Somebody may read it, and we don't."""
+    """Somebody may read it, and we don't; what is no text nobody reads."""
+    assert duration.parse_duration(7) is duration.parse_duration(None) is None
     assert duration.parse_duration("1s" * 501) == duration.LONGEST
     assert duration.parse_duration("1s" * 500) == 500
 

@@ -1,4 +1,4 @@
-"""Changes to trees that share what they leave alone."""
+"""Changes to trees that share what they leave alone; patches are compared with the API server's code in tests/kube/upstream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.tree import Path, TreePatch, apply_patch, diff, insert_at, map_at, maps_in, path_of, pointer, remove_at, set_at, text_of, value_at
+from kube.tree import Path, TreePatch, diff, insert_at, map_at, maps_in, path_of, pointer, remove_at, set_at, text_of, value_at
 from policies.patch.applied import digest, digest_at
 from policies.verdict import Edit
 from tests.support.generators.strategies import examples
@@ -19,22 +19,6 @@ POD: dict[str, Any] = {
     "metadata": {"annotations": {"a/b": "1"}},
     "spec": {"containers": [{"name": "c"}, {"name": "d"}], "tolerations": None},
 }
-PATCHES: list[list[dict[str, Any]]] = [
-    [{"op": "add", "path": "/spec/new", "value": 1}],
-    [{"op": "replace", "path": "/metadata/annotations/a~1b", "value": "2"}],
-    [{"op": "remove", "path": "/metadata/annotations/a~1b"}],
-    [{"op": "add", "path": "/spec/containers/0", "value": {}}],
-    [{"op": "add", "path": "/spec/containers/-", "value": {}}, {"op": "remove", "path": "/spec/containers/0"}],
-    [{"op": "add", "path": "/spec/x", "value": {}}, {"op": "add", "path": "/spec/x/0", "value": "a key, not an index"}],
-]
-
-
-@pytest.mark.parametrize("patch", PATCHES, ids=str)
-def test_patches_apply_as_the_library_applies_them(patch: list[dict[str, Any]]) -> None:
-    """add, replace and remove do what the jsonpatch library does, and the old tree stays as it was."""
-    before = copy.deepcopy(POD)
-    assert apply_patch(POD, patch) == jsonpatch.apply_patch(POD, patch)
-    assert before == POD
 
 
 def test_what_is_not_on_the_way_is_shared() -> None:

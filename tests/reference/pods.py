@@ -60,9 +60,7 @@ def guaranteed(pod: Raw) -> bool:
     for name in ("cpu", "memory"):
         limits = [number(level.side("limits").get(name, 0)) for level in levels]
         asked = [number(level.side("requests").get(name, level.side("limits").get(name, 0))) for level in levels]
-        if any(limit is None or limit <= 0 for limit in limits) or None in asked:
-            return False
-        if sum(max(a, Fraction(0)) for a in asked if a is not None) != sum(limit for limit in limits if limit is not None):
+        if asked != limits or any(limit is None or limit <= 0 for limit in limits):
             return False
     return bool(levels)
 

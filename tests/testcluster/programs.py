@@ -91,9 +91,10 @@ JUDGES = (
     Program(name="callers", module="callers", package="."),
     Program(name="cel", module="cel", package="."),
     Program(name="kstatus", module="kstatus", package="."),
+    Program(name="kube", module="kube", package="."),
     Program(name="validate-krew-manifest", module="krew", package="sigs.k8s.io/krew/cmd/validate-krew-manifest"),
 )
-"""what tests check Berth with. Three have code of their own, at the versions of k8s.io of CURRENT, so that it is compiled once."""
+"""what tests check Berth with. Four have code of their own, at the versions of k8s.io of CURRENT, so that it is compiled once."""
 KREW = Program(name="krew", module="krew", package="sigs.k8s.io/krew/cmd/krew")
 BY_NAME = {program.name: program for program in (*PROGRAMS, *OF_METRICS, *JUDGES, *ON_A_NODE, *OF_LONG_TESTS, KREW)}
 VERSIONS = {

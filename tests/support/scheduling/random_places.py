@@ -113,6 +113,6 @@ def _expression(random: Random) -> Raw:
     if operator in ("Exists", "DoesNotExist"):
         return {"key": key, "operator": operator}
     if operator in ("Gt", "Lt"):
-        return {"key": random.choice((TIER, key)), "operator": operator, "values": [random.choice(("1", "5", "+3"))]}
+        return {"key": random.choice((TIER, key)), "operator": operator, "values": [random.choice(("1", "5", "3"))]}
     values = LABELS.get(key, ("x",))
     return {"key": key, "operator": operator, "values": random.sample(values, random.randint(1, min(2, len(values))))}
