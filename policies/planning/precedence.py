@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from kube.labels import POSITIVE
 from kube.well_known import ARCH, HOSTNAME, OS, REGION, ZONE
-from policies.merging import NamedValue
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
+from policies.offers.merging import NamedValue
 from policies.planning.feasibility import AuthorExpression, Cell, RequiredTerm, demands
 from policies.planning.plan import Plan
 from policies.pods.annotations import is_long

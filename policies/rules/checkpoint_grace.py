@@ -20,9 +20,9 @@ from collections.abc import Collection, Iterator
 from kube import duration
 from kube.pod import GRACE, PROBES, mapping_at
 from kube.tree import Path
-from policies.merging import TightestLimit
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
+from policies.offers.merging import TightestLimit
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing_edit
 from policies.pods.annotations import OPT_OUT

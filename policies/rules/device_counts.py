@@ -23,9 +23,9 @@ from kube.tree import Path
 from policies.claims.claim_request import part_of
 from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
 from policies.facts.device_requests import Claim, RequestChoice
-from policies.merging import TightestLimit, least
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
+from policies.offers.merging import TightestLimit, least
 from policies.planning.devices import RequestedDevice, of_claim
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import describe_expression, detail_constraints, list_constraints, place_of_label

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from kube import duration
 from kube.pod import DEADLINE, DEFAULT_SCHEDULER, OF_NO_CLASS
 from kube.tree import Path
-from policies.merging import NamedValue, TightestLimit, merge_named
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
+from policies.offers.merging import NamedValue, TightestLimit, merge_named
 from policies.planning.merged_settings import deadline, seconds_of
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing_edit
