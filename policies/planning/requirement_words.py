@@ -51,7 +51,7 @@ def detail_constraints(constraints: Sequence[Constraint]) -> Phrase:
     return phrase("required", constraints=tuple(phrase("constraint", policy=c.by[0], field=c.field, text=c.text) for c in constraints))
 
 
-def explain_missing_edit(plan: Plan, rule: str) -> Phrase:
+def explain_missing(plan: Plan, rule: str) -> Phrase:
     """Return why the final pod lacks what a rule writes: somebody else undid it, if ``berth.dev/applied`` records it."""
     applied = str(plan.pod.annotations.get(APPLIED, ""))
     written = f'"{rule}"' in applied or applied.startswith("{")  # counts alone: it may have been among them

@@ -17,13 +17,7 @@ from policies.offers.selectors import natural
 from policies.offers.table import Axis
 from policies.planning.feasibility import AuthorExpression, Cell, demands
 from policies.planning.plan import Plan
-from policies.planning.requirement_words import (
-    describe_expression,
-    detail_constraints,
-    explain_missing_edit,
-    list_constraints,
-    place_of_label,
-)
+from policies.planning.requirement_words import describe_expression, detail_constraints, explain_missing, list_constraints, place_of_label
 from policies.rules.node_affinity import NAME
 from policies.rules.node_affinity.minimal_conflict import smallest
 from policies.rules.node_affinity.remarks import on_no_machine
@@ -212,10 +206,7 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expres
         code="BERTH-125",
         found=phrase("fact", authored=describe_expression(authored), demands=list_constraints(asked)),
         advice=phrase("use", allowed=_one_of(allowed)) if allowed else phrase("remove"),
-        more=(
-            detail_constraints(asked),
-            phrase("written", key=expression.key, operator=expression.operator, values=expression.values),
-        ),
+        more=(detail_constraints(asked), phrase("written", key=expression.key, operator=expression.operator, values=expression.values)),
         rule=NAME,
         policies=who(asked),
         path=place_of_label(authored),
@@ -231,7 +222,7 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
         code="BERTH-123",
         found=phrase("no affinity", demands=demands) if index is None else phrase("term", index=index, demands=demands),
         advice=phrase("fix"),
-        more=(explain_missing_edit(plan, NAME),),
+        more=(explain_missing(plan, NAME),),
         rule=NAME,
         policies=who(constraints),
         path=TERMS if index is None else (*TERMS, index),
