@@ -114,5 +114,5 @@ def left_out(plan: Plan, axis: str, value: Callable[[Compiled], object | None]) 
 def neither_acts(plan: Plan, axis: str, names: Sequence[str]) -> Plan:
     """Return the plan with a remark that policies of one scope differ on an axis, so that none of them is
     applied."""
-    found = phrase("text", policies=tuple(names), axis=axis)
-    return plan.saying("BERTH-202", found, "node_affinity", names, on=[(name, f"spec.default.{axis}") for name in names])
+    differing: NamedValue[object] = NamedValue(None, tuple(names))
+    return plan._replace(remarks=(*plan.remarks, differing.differs(axis, "node_affinity")))
