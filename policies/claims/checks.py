@@ -16,6 +16,7 @@ from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.planning.merged_settings import FORBID
+from policies.planning.requirement_words import detail_constraints
 from policies.verdict import Violation, at_field
 
 COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"
@@ -156,8 +157,8 @@ def _smallest(asked: EvaluatedParts, part: ClaimPart, judged: Sequence[_Judged])
 def _conflict(demands: Sequence[Constraint]) -> Violation:
     named = tuple(cut_text(f"{c.by[0].rpartition('/')[2]} ({c.text})", max(16, 98 // len(demands) - 5)) for c in demands)
     found, by, on = phrase("one" if len(named) == 1 else "several", demands=named), who(demands), fields(demands)
-    more = (phrase("required", constraints=tuple(phrase("constraint", policy=c.by[0], field=c.field, text=c.text) for c in demands)),)
-    return Violation(code="BERTH-122", found=found, advice=phrase("fix the policies"), more=more, rule=NODES, policies=by, fields=on)
+    advice, more = phrase("fix the policies"), (detail_constraints(demands),)
+    return Violation(code="BERTH-122", found=found, advice=advice, more=more, rule=NODES, policies=by, fields=on)
 
 
 def _outside(part: ClaimPart, device_class: str, demands: Sequence[Constraint]) -> Violation:

@@ -16,11 +16,11 @@ from policies.claims import cel
 from policies.claims.cel import AtLeast, Demand, OneOf
 from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import Confinement, Lacking, Wanted, device_fields, hosts, of_machines, types_of
-from policies.merging import NamedValue, by_scope, first_given
 from policies.messages import Phrase, phrase
 from policies.objects.wording import phrase as field_text
 from policies.offers.constraints import Compiled, Constraint
 from policies.offers.machine_fields import in_machine
+from policies.offers.merging import NamedValue, by_scope, first_given
 from policies.policy import MachineFields, Policy
 from policies.verdict import Remark
 

@@ -13,12 +13,12 @@ from fractions import Fraction
 
 from policies.messages import phrase
 from policies.offers.constraints import Compiled, Constraint, fields, meet, who
-from policies.planning import requirement_words
 from policies.planning.expressible import rows_as_said
 from policies.planning.feasibility import Cell
 from policies.planning.mig_slice import choose_slice
 from policies.planning.plan import Plan
 from policies.planning.precedence import left_out, neither_acts, speaks, spoken, unread
+from policies.planning.requirement_words import describe_expression
 from policies.planning.template_choice import choose_template
 from policies.pods.annotations import is_long
 
@@ -32,7 +32,7 @@ def choose(plan: Plan) -> Plan:
     if plan.unread is None:
         plan = _machine_and_capacity(plan)
     else:
-        plan = plan.saying("BERTH-204", phrase("unread", authored=requirement_words.label(plan.unread)), "node_affinity", choosing)
+        plan = plan.saying("BERTH-204", phrase("unread", authored=describe_expression(plan.unread)), "node_affinity", choosing)
     spot = _who_named_spot(plan)
     return plan._replace(spot=spot) if spot else plan
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from kube.pod import DEADLINE, Pod
 from kube.taints import TolerationPattern
-from policies.merging import TightestLimit, by_scope, least, most
 from policies.offers.constraints import Compiled
+from policies.offers.merging import TightestLimit, by_scope, least, most
 from policies.pods.permissions import Actor, Calm
 from policies.queues import merged_queues
 from policies.queues.merged_queues import MergedQueues

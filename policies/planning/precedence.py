@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from kube.labels import POSITIVE
 from kube.well_known import ARCH, HOSTNAME, OS, REGION, ZONE
-from policies.merging import NamedValue
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
+from policies.offers.merging import NamedValue
 from policies.planning.feasibility import AuthorExpression, Cell, RequiredTerm, demands
 from policies.planning.plan import Plan
 from policies.pods.annotations import is_long
@@ -114,5 +114,5 @@ def left_out(plan: Plan, axis: str, value: Callable[[Compiled], object | None]) 
 def neither_acts(plan: Plan, axis: str, names: Sequence[str]) -> Plan:
     """Return the plan with a remark that policies of one scope differ on an axis, so that none of them is
     applied."""
-    found = phrase("text", policies=tuple(names), axis=axis)
-    return plan.saying("BERTH-202", found, "node_affinity", names, on=[(name, f"spec.default.{axis}") for name in names])
+    differing: NamedValue[object] = NamedValue(None, tuple(names))
+    return plan._replace(remarks=(*plan.remarks, differing.differs(axis, "node_affinity")))

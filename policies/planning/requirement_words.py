@@ -20,7 +20,7 @@ def author_path(authored: AuthorExpression) -> At | str:
     return At(NODE_SELECTOR) if authored.where == SELECTOR else authored.where
 
 
-def label(authored: AuthorExpression) -> Phrase:
+def describe_expression(authored: AuthorExpression) -> Phrase:
     """Return the path and expression: ``spec.nodeSelector team=ml`` or
     ``nodeSelectorTerms[0].matchExpressions[1] team In [ml]``."""
     if authored.where == SELECTOR:
@@ -41,18 +41,18 @@ def place_of_label(authored: AuthorExpression) -> Path:
     return (authored.where, authored.written)
 
 
-def join_phrases(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+def list_constraints(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    """Return the text of each constraint, cut so that what to type stands within the first 200 characters."""
     return tuple(cut_text(c.text, 48) for c in constraints)
 
 
-def required(constraints: Sequence[Constraint]) -> Phrase:
+def detail_constraints(constraints: Sequence[Constraint]) -> Phrase:
     """Return every constraint in full, with its policy and field."""
     return phrase("required", constraints=tuple(phrase("constraint", policy=c.by[0], field=c.field, text=c.text) for c in constraints))
 
 
-def likely(plan: Plan, rule: str) -> Phrase:
-    """Return why the final pod lacks what a rule writes: somebody else undid it, if Berth's annotation
-    records that it was written."""
+def explain_missing(plan: Plan, rule: str) -> Phrase:
+    """Return why the final pod lacks what a rule writes: somebody else undid it, if ``berth.dev/applied`` records it."""
     applied = str(plan.pod.annotations.get(APPLIED, ""))
     written = f'"{rule}"' in applied or applied.startswith("{")  # counts alone: it may have been among them
     return phrase("undone" if written else "the policies changed")

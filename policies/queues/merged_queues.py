@@ -1,6 +1,6 @@
 """What policies give and require of the queue in which a pod waits, merged.
 
-Of a default the first scope that speaks decides, as of names (``policies.merging``). What several policies
+Of a default the first scope that speaks decides, as of names (``policies.offers.merging``). What several policies
 require is what all of them admit.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from policies.merging import NamedValue, by_scope, merge_named
 from policies.offers.constraints import Compiled
+from policies.offers.merging import NamedValue, by_scope, merge_named
 from policies.pods.queue_systems import ANY, SYSTEMS, System, admitted
 from policies.policy import QueueName, Queues
 

@@ -20,11 +20,11 @@ from collections.abc import Collection, Iterator
 from kube import duration
 from kube.pod import GRACE, PROBES, mapping_at
 from kube.tree import Path
-from policies.merging import TightestLimit
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
-from policies.planning import requirement_words
+from policies.offers.merging import TightestLimit
 from policies.planning.plan import Plan
+from policies.planning.requirement_words import explain_missing
 from policies.pods.annotations import OPT_OUT
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
@@ -217,7 +217,7 @@ def _too_short(plan: Plan, floor: TightestLimit) -> Violation:
         code="BERTH-133",
         found=phrase("fact", path=At(_PATH), seconds=_grace(plan), least=floor.value),
         advice=phrase("fix", path=At(_PATH), least=floor.value),
-        more=(requirement_words.likely(plan, NAME), *service),
+        more=(explain_missing(plan, NAME), *service),
         rule=NAME,
         policies=floor.policies,
         path=_PATH,

@@ -23,12 +23,12 @@ from kube.tree import Path
 from policies.claims.claim_request import part_of
 from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
 from policies.facts.device_requests import Claim, RequestChoice
-from policies.merging import TightestLimit, least
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
-from policies.planning import requirement_words
+from policies.offers.merging import TightestLimit, least
 from policies.planning.devices import RequestedDevice, of_claim
 from policies.planning.plan import Plan
+from policies.planning.requirement_words import describe_expression, detail_constraints, list_constraints, place_of_label
 from policies.planning.requirements import Demands
 from policies.pods import unlisted_accelerators
 from policies.pods.permissions import FRACTION_DEVICES, annotated_fraction, fraction_keys, is_fraction
@@ -171,7 +171,7 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase, Path]]:
         yield "TimeSliced", phrase("fraction"), _ANNOTATIONS
     cuts = [cell.cut if cell.renamed else None for cell in plan.space.cells]
     if cuts and cuts[0] is not None and None not in cuts:
-        yield "MIG", phrase("cut", label=requirement_words.label(cuts[0])), requirement_words.place_of_label(cuts[0])
+        yield "MIG", phrase("cut", label=describe_expression(cuts[0])), place_of_label(cuts[0])
     for asked in plan.asked:
         resource, place = asked.resource, _amount_path(asked.containers[0], asked.resource.name)
         served = plan.snapshot.served.get(resource.name)
@@ -311,7 +311,7 @@ def _devices_of_classes(plan: Plan) -> Iterator[Violation]:
     unknown = next(_of_no_known_class(plan), None)
     if unknown is not None:
         found, advice, path = unknown
-        yield _violation(phrase("open", open=found, demands=requirement_words.join_phrases(demands)), advice, path, demands)
+        yield _violation(phrase("open", open=found, demands=list_constraints(demands)), advice, path, demands)
     yield from (_violation(*one) for one in _first(_outside(plan)))
 
 
@@ -364,7 +364,7 @@ def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint
     claims = [claim for claim in plan.devices.claimed if claim.vendors - {""}]
     for compiled in plan.policies if by_class or claims else ():
         demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
-        said = requirement_words.join_phrases(demands)
+        said = list_constraints(demands)
         for asked in by_class:
             if not _has(plan, compiled, asked.resource.vendor):
                 place = _amount_path(asked.containers[0], asked.resource.name)
@@ -386,5 +386,5 @@ def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
 
 
 def _violation(found: Phrase, advice: Phrase, path: Path, demands: list[Constraint]) -> Violation:
-    more, by, on = (requirement_words.required(demands),), who(demands), fields(demands)
+    more, by, on = (detail_constraints(demands),), who(demands), fields(demands)
     return Violation(code=UNKNOWN, found=found, advice=advice, more=more, rule=NAME, policies=by, path=path, fields=on)

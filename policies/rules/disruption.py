@@ -17,9 +17,9 @@ from fractions import Fraction
 from catalog import Protection
 from kube import duration
 from kube.pod import Pod
-from policies.merging import TightestLimit
 from policies.messages import At, phrase
 from policies.objects.wording import cut_text
+from policies.offers.merging import TightestLimit
 from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
 from policies.request import Request

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from kube import duration
 from kube.pod import DEADLINE, DEFAULT_SCHEDULER, OF_NO_CLASS
 from kube.tree import Path
-from policies.merging import NamedValue, TightestLimit, merge_named
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
-from policies.planning import requirement_words
+from policies.offers.merging import NamedValue, TightestLimit, merge_named
 from policies.planning.merged_settings import deadline, seconds_of
 from policies.planning.plan import Plan
+from policies.planning.requirement_words import explain_missing
 from policies.planning.requirements import Demands
 from policies.pods.annotations import DURATION
 from policies.policy import Default
@@ -167,7 +167,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     if seconds is not None and seconds > longest.value:
         yield _violation(longest, phrase("fact", path=At(_DEADLINE), seconds=seconds, most=most), phrase("go on"))
     elif seconds is None and request.phase == "validate":
-        reason = requirement_words.likely(plan, MAX_RUNTIME.rule)
+        reason = explain_missing(plan, MAX_RUNTIME.rule)
         yield _violation(longest, phrase("none there", path=At(_DEADLINE), most=most), reason)
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from kube import quantity
 from kube.pod import NONE, Container, is_requested, list_at, mapping_at
 from kube.tree import Raw
-from policies.merging import TightestLimit, most
 from policies.messages import phrase
 from policies.objects.wording import cut_text
+from policies.offers.merging import TightestLimit, most
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
 from policies.pods.mounts import SHARED_MEMORY, VOLUME, mounts, volumes

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from kube.pod import Pod, mapping_at
 from kube.tree import Path
-from policies.merging import NamedValue, merge_named
+from policies.offers.merging import NamedValue, merge_named
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
 from policies.request import Request

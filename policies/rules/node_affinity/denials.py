@@ -15,9 +15,9 @@ from policies.objects.wording import cut_text
 from policies.offers.constraints import Constraint, fields, who
 from policies.offers.selectors import natural
 from policies.offers.table import Axis
-from policies.planning import requirement_words
 from policies.planning.feasibility import AuthorExpression, Cell, demands
 from policies.planning.plan import Plan
+from policies.planning.requirement_words import describe_expression, detail_constraints, explain_missing, list_constraints, place_of_label
 from policies.rules.node_affinity import NAME
 from policies.rules.node_affinity.minimal_conflict import smallest
 from policies.rules.node_affinity.remarks import on_no_machine
@@ -43,10 +43,10 @@ def contradiction(plan: Plan) -> Violation:
         code="BERTH-121",
         found=_fact(own, demands),
         advice=_fix(plan, cell, own),
-        more=(requirement_words.required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
+        more=(detail_constraints(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
         rule=NAME,
         policies=policies,
-        path=requirement_words.place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
+        path=place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
     )
 
@@ -54,8 +54,8 @@ def contradiction(plan: Plan) -> Violation:
 def _fact(own: Sequence[_Input], demands: Sequence[Constraint]) -> Phrase:
     """Return the conflict of the pod's own requirements with those of policies."""
     if len(own) == 1 and own[0].counted:
-        return Phrase("too many", (*own[0].words.values, ("demands", requirement_words.join_phrases(demands))))
-    return phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=requirement_words.join_phrases(demands))
+        return Phrase("too many", (*own[0].words.values, ("demands", list_constraints(demands))))
+    return phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=list_constraints(demands))
 
 
 def divided(demands: Sequence[Constraint]) -> Violation:
@@ -70,7 +70,7 @@ def _conflict(demands: Sequence[Constraint], variant: str) -> Violation:
         code="BERTH-122",
         found=phrase(variant, demands=named),
         advice=phrase("fix the policies"),
-        more=(requirement_words.required(demands),),
+        more=(detail_constraints(demands),),
         rule=NAME,
         policies=who(demands),
         fields=fields(demands),
@@ -112,12 +112,14 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
     for authored in cell.term.expressions:
         if authored not in cell.undecided:
             yield _Input(
-                table.select(authored.key, authored.operator, authored.values)[0], requirement_words.label(authored), authored=authored
+                table.select(authored.key, authored.operator, authored.values)[0],
+                describe_expression(authored),
+                authored=authored,
             )
     for template in plan.snapshot.templates.values():
         if demands(cell.term, template):
             authored = next(s for s in cell.term.expressions if template.template.labels[0][0] in (s.key, s.alias))
-            words = phrase("of template", authored=requirement_words.label(authored), template=template.template.name)
+            words = phrase("of template", authored=describe_expression(authored), template=template.template.name)
             yield _Input(template.rows & table.all, words, authored=authored)
 
 
@@ -202,15 +204,12 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expres
     allowed = _values(cell, authored.key, plan.required & theirs)
     return Violation(
         code="BERTH-125",
-        found=phrase("fact", authored=requirement_words.label(authored), demands=requirement_words.join_phrases(asked)),
+        found=phrase("fact", authored=describe_expression(authored), demands=list_constraints(asked)),
         advice=phrase("use", allowed=_one_of(allowed)) if allowed else phrase("remove"),
-        more=(
-            requirement_words.required(asked),
-            phrase("written", key=expression.key, operator=expression.operator, values=expression.values),
-        ),
+        more=(detail_constraints(asked), phrase("written", key=expression.key, operator=expression.operator, values=expression.values)),
         rule=NAME,
         policies=who(asked),
-        path=requirement_words.place_of_label(authored),
+        path=place_of_label(authored),
         fields=fields(asked),
     )
 
@@ -218,12 +217,12 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expres
 def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     """Return the violation that the final pod still selects what the policies exclude."""
     constraints = [c for c in plan.constraints if c.axis == axis]
-    index, demands = cell.term.index, requirement_words.join_phrases(constraints)
+    index, demands = cell.term.index, list_constraints(constraints)
     return Violation(
         code="BERTH-123",
         found=phrase("no affinity", demands=demands) if index is None else phrase("term", index=index, demands=demands),
         advice=phrase("fix"),
-        more=(requirement_words.likely(plan, NAME),),
+        more=(explain_missing(plan, NAME),),
         rule=NAME,
         policies=who(constraints),
         path=TERMS if index is None else (*TERMS, index),

@@ -15,8 +15,8 @@ from policies.facts import platform_detection
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.table import Table
-from policies.planning import requirement_words
 from policies.planning.plan import Plan
+from policies.planning.requirement_words import detail_constraints, list_constraints
 from policies.rules.node_affinity import NAME
 from policies.verdict import Remark, Violation
 
@@ -48,10 +48,10 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
                 "outside",
                 where=_where(plan),
                 label=_shown(plan, *carried[0], labels),
-                demands=requirement_words.join_phrases(plan.constraints),
+                demands=list_constraints(plan.constraints),
             ),
             advice=phrase("fix"),
-            more=(requirement_words.required(plan.constraints),),
+            more=(detail_constraints(plan.constraints),),
             rule=NAME,
             policies=policies,
             path=_place(plan),
@@ -62,9 +62,9 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
     if (sold or not carried) and home and home not in plan.snapshot.tables:
         yield Violation(
             code="BERTH-124",
-            found=phrase("elsewhere", where=_where(plan), platform=home, demands=requirement_words.join_phrases(plan.constraints)),
+            found=phrase("elsewhere", where=_where(plan), platform=home, demands=list_constraints(plan.constraints)),
             advice=phrase("fix"),
-            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), requirement_words.required(plan.constraints)),
+            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), detail_constraints(plan.constraints)),
             rule=NAME,
             policies=policies,
             path=_place(plan),
@@ -79,9 +79,9 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
         if demands and not any(meet(table.of_resource(name), demands) for table in plan.snapshot.tables.values()):
             yield Violation(
                 code="BERTH-126",
-                found=phrase("device", name=name, demands=requirement_words.join_phrases(demands)),
+                found=phrase("device", name=name, demands=list_constraints(demands)),
                 advice=phrase("ask for device"),
-                more=(requirement_words.required(demands),),
+                more=(detail_constraints(demands),),
                 rule=NAME,
                 policies=who(demands),
                 fields=fields(demands),

@@ -17,10 +17,10 @@ from policies.objects.wording import cut_text
 from policies.offers.constraints import Constraint, fields, meet, who
 from policies.offers.selectors import natural, value_among
 from policies.offers.table import AXES, Host, Table
-from policies.planning import requirement_words
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import AuthorExpression, Cell, list_bracketed
 from policies.planning.plan import Plan
+from policies.planning.requirement_words import NODE_SELECTOR, author_path, list_constraints, place_of_label
 from policies.pods import unlisted_accelerators
 from policies.pods.annotations import TEMPLATE
 from policies.rules.node_affinity import NAME
@@ -91,7 +91,7 @@ def _unknown_values(plan: Plan) -> Iterator[Remark]:
     """Yield a remark for every value that no table knows, as far as an answer holds them."""
     undecided = ((cell, authored) for cell in plan.space.cells for authored in cell.undecided)
     for cell, authored in islice(undecided, _MOST_UNKNOWN):
-        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=NAME, path=requirement_words.place_of_label(authored))
+        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=NAME, path=place_of_label(authored))
 
 
 def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
@@ -102,7 +102,7 @@ def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
     if key is None:
         return unknown
-    asked = requirement_words.join_phrases([c for c in plan.constraints if c.axis == "machine"])
+    asked = list_constraints([c for c in plan.constraints if c.axis == "machine"])
     return phrase("held", unknown=unknown, demands=asked, label=key)
 
 
@@ -110,7 +110,7 @@ def _unknown_value(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase
     """Return the value that no table knows, with the nearest known one: of the vendors asked for, and of
     no other model."""
     value = next(v for v in authored.values if not cell.table.knows(authored.key, v))
-    author: dict[str, object] = {"where": requirement_words.author_path(authored), "key": authored.written, "value": value}
+    author: dict[str, object] = {"where": author_path(authored), "key": authored.written, "value": value}
     cloud = next((m.cloud for m in plan.snapshot.catalog.machines if m.type is not None and m.type == value), None)
     if cloud is not None and cloud not in {table.platform.cloud for table in plan.snapshot.tables.values()}:
         return phrase("cloud", **author, cloud=cloud, platforms=tuple(plan.snapshot.tables))
@@ -164,7 +164,7 @@ def _after_boot(plan: Plan) -> Iterator[Remark]:
                 and plan.snapshot.placed
             ):
                 other = platform.machine_keys[0][0]
-                found = phrase("text", where=requirement_words.author_path(authored), key=authored.key, platform=platform.name, other=other)
+                found = phrase("text", where=author_path(authored), key=authored.key, platform=platform.name, other=other)
                 yield Remark(code="BERTH-206", found=found, rule=NAME)
 
 
@@ -173,7 +173,7 @@ def chosen_nodes(plan: Plan, *, all_written: bool) -> Iterator[Remark]:
     affinity is written; ``all_written``: no requirement was left out because a platform cannot express it."""
     if plan.template is not None and plan.author.template is None:
         name, key = plan.template.template.name, plan.template.template.labels[0][0]
-        found = phrase("template", template=name, selector=At(requirement_words.NODE_SELECTOR), key=key, policies=plan.template_by)
+        found = phrase("template", template=name, selector=At(NODE_SELECTOR), key=key, policies=plan.template_by)
         yield Remark(code=PLACE, found=found, rule=NAME, policies=plan.template_by)
     narrowing = [c for c in plan.chosen if c.axis == "machine" and c.narrows]
     lost = next(_lost(plan, narrowing, all_written=all_written), None) if narrowing else None
@@ -183,7 +183,7 @@ def chosen_nodes(plan: Plan, *, all_written: bool) -> Iterator[Remark]:
 
 
 def _machine(narrowing: Sequence[Constraint], key: str, value: str | None, policies: tuple[str, ...]) -> Phrase:
-    what, selector = tuple(cut_text(c.text, _MOST_TEXT) for c in narrowing), At(requirement_words.NODE_SELECTOR)
+    what, selector = tuple(cut_text(c.text, _MOST_TEXT) for c in narrowing), At(NODE_SELECTOR)
     if value is None:
         return phrase("machine", constraints=what, selector=selector, key=key, policies=policies)
     return phrase("machine by value", constraints=what, selector=selector, key=key, value=value, policies=policies)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kube.taints import TolerationPattern
-from policies.merging import TightestLimit
+from policies.offers.merging import TightestLimit
 from policies.planning import merged_settings
 from policies.planning.merged_settings import FOREVER, MergedSettings, grants
 from policies.pods.permissions import PLAIN, SERVICE, Actor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kube.pod import CountInterval
-from policies.merging import TightestLimit
+from policies.offers.merging import TightestLimit
 from policies.planning.requirements import demands
 from policies.pods.permissions import PLAIN
 from policies.rules.device_counts import CountLimits, _all_allowed, merge_limits

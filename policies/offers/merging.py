@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
 from policies.policy import Default
-from policies.verdict import Remark
+from policies.verdict import Remark, at_field
 
 T = TypeVar("T")
 
@@ -54,10 +54,8 @@ class NamedValue(Generic[T]):
 
     def differs(self, field: str, rule: str) -> Remark:
         """Return the remark that the policies differ on ``default.FIELD``, so that none of them acts."""
-        on = tuple((policy, f"spec.default.{field}") for policy in self.policies)
-        return Remark(
-            code="BERTH-202", found=phrase("text", policies=self.policies, axis=field), rule=rule, policies=self.policies, fields=on
-        )
+        found, fields = phrase("text", policies=self.policies, axis=field), at_field(f"spec.default.{field}", self.policies)
+        return Remark(code="BERTH-202", found=found, rule=rule, policies=self.policies, fields=fields)
 
 
 def by_scope(policies: Iterable[Compiled]) -> tuple[list[Compiled], list[Compiled]]:
