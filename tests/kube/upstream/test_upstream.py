@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kube import karpenter
+from kube import karpenter, well_known
 from kube.duration import DurationError, parse_duration, seconds
 from kube.labels import Expression, LabelSelector, integer
 from kube.node import nodes
@@ -129,7 +129,7 @@ def _requirement(case: Any, result: Any) -> Pair:
     both, key = has & wanted, case["has"]["key"]
     bounds = {"Gte": both.least, "Lte": both.most}
     ours = {
-        "key": karpenter.ALIASES.get(key, key),
+        "key": well_known.OLDER_NAMES.get(key, key),
         "op": ("NotIn" if both.values else "Exists") if both.complement else ("In" if both.values else "DoesNotExist"),
         "values": sorted(both.values, key=str.encode),
         "bounds": {name: str(bound) for name, bound in bounds.items() if bound is not None},
