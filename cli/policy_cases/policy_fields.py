@@ -9,8 +9,9 @@ from typing import Any
 from catalog.names import CatalogNames
 from kube.tree import Path, remove_at, value_at
 from policies.objects import definition
-from policies.objects.field_types import Field, Kind, Struct
+from policies.objects.field_types import Kind
 from policies.objects.parse import understand
+from policies.objects.shapes.structs import Field, Struct
 from policies.policy import NodeTemplate, Policy
 
 _SECTION = 2

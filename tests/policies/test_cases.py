@@ -13,7 +13,7 @@ import pytest
 from cli.policy_cases.outcome import PARTS
 from policies.messages import OF_EDITS, TABLE
 from policies.objects import definition
-from policies.objects.field_types import Struct
+from policies.objects.shapes.structs import Struct
 from policies.verdict import Verdict, Violation
 from tests.support.cases import golden, golden_workloads, statements
 from tests.support.cases.golden import Case

@@ -13,7 +13,9 @@ from typing import get_args
 from policies.objects import parts as part
 from policies.objects.definition.node_template_spec import NODE_TEMPLATE
 from policies.objects.definition.policy_spec import POLICY
-from policies.objects.field_types import Kind, PatternText, Struct
+from policies.objects.field_types import Kind
+from policies.objects.shapes.scalars import PatternText
+from policies.objects.shapes.structs import Struct
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NAME = PatternText(wanted="a DNS subdomain", pattern=part.DNS_SUBDOMAIN)

@@ -11,7 +11,8 @@ import pytest
 from cli import crds
 from policies.objects import definition
 from policies.objects.crd_schema import strip_backticks
-from policies.objects.field_types import Field, Kind, Struct
+from policies.objects.field_types import Kind
+from policies.objects.shapes.structs import Field, Struct
 from policies.policy import API_VERSION as VERSION
 from tests.e2e.crds.denials import SPAN
 from tests.e2e.crds.specs import made

@@ -16,7 +16,8 @@ from kube.labels import LabelSelector
 from policies.objects import definition, validation
 from policies.objects.crd import NAMES, crd
 from policies.objects.crd_schema import described, rules, spec_schema, strip_backticks
-from policies.objects.field_types import Field, Items, Kind, Shape, Struct
+from policies.objects.field_types import Kind
+from policies.objects.shapes.structs import Field, Items, Shape, Struct
 from policies.policy import Match, Policy, Require
 
 Raw = dict[str, Any]

@@ -25,9 +25,11 @@ from policies.objects import definition, wording
 from policies.objects import parts as part
 from policies.objects.crd import crd
 from policies.objects.definition.policy_spec import POLICY
-from policies.objects.field_types import Field, Items, PatternText, Span, Struct
+from policies.objects.field_types import Span
 from policies.objects.json_schema import json_schema
 from policies.objects.reference import reference_markdown
+from policies.objects.shapes.scalars import PatternText
+from policies.objects.shapes.structs import Field, Items, Struct
 from policies.planning.plan import make_plan, review_pod
 from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy
 from tests.analysis.conditions import found as objects
