@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog.names import CatalogNames
+from catalog.shapes.structs import Field, Struct
 from kube.tree import Path, remove_at, value_at
 from policies.objects import definition
 from policies.objects.field_types import Kind
 from policies.objects.parse import understand
-from policies.objects.shapes.structs import Field, Struct
 from policies.policy import NodeTemplate, Policy
 
 _SECTION = 2

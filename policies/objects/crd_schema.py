@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from catalog.shapes.scalars import PatternText, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Shape, Struct
 from kube import duration
 from policies.objects import definition, validation
 from policies.objects import parts as part
 from policies.objects.field_types import Cel, Kind, Memory, SliceSize, Span, UsableMemory
 from policies.objects.json_schema import Schema, json_schema
-from policies.objects.shapes.scalars import PatternText, WordChoice
-from policies.objects.shapes.structs import Field, Items, Mapped, Shape, Struct
 
 Raw = dict[str, Any]
 MOST_LABELS = 256

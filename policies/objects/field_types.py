@@ -1,4 +1,4 @@
-"""The shapes that only our objects have, beside those of ``policies.objects.shapes``."""
+"""The shapes that only our objects have, beside those of ``catalog.shapes``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from catalog.names import CatalogNames
+from catalog.shapes.scalars import Mistake, PatternText, Scalar, require_text, wants
 from kube import duration, quantity
-from policies.objects.shapes.scalars import Mistake, PatternText, Scalar, require_text, wants
 
 Kind = Literal["ClusterGPUPolicy", "GPUPolicy", "GPUNodeTemplate"]
 Reason = Literal["FieldValueInvalid", "FieldValueRequired", "FieldValueForbidden"]

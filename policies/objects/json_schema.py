@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from catalog.shapes.scalars import Flag, PatternText, Scalar, Whole, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Shape, Struct
 from kube import duration
 from policies.objects import definition
 from policies.objects import parts as part
 from policies.objects.field_types import Kind, Memory, SliceSize, Span, UsableMemory
-from policies.objects.shapes.scalars import Flag, PatternText, Scalar, Whole, WordChoice
-from policies.objects.shapes.structs import Field, Items, Mapped, Shape, Struct
 from policies.policy import API_VERSION
 
 Schema = dict[str, Any]

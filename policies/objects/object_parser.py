@@ -10,13 +10,13 @@ from typing import Any, cast
 
 from catalog.names import CatalogNames
 from catalog.nearest import hint
+from catalog.shapes.scalars import Scalar
+from catalog.shapes.struct_parser import StructReader
+from catalog.shapes.structs import Struct
 from kube.tree import Path, kind_of
 from policies.document import Document, InputError
 from policies.objects import definition
 from policies.objects.field_types import Kind, TemplateName
-from policies.objects.shapes.scalars import Scalar
-from policies.objects.shapes.struct_parser import StructReader
-from policies.objects.shapes.structs import Struct
 from policies.policy import API_VERSION, GROUP, NodeTemplate, Policy
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec", "status")

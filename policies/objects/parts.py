@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from catalog.shapes.scalars import Flag, Name, PatternText, Whole, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Struct
 from kube import labels as label_selector
 from kube.taints import Taint, TolerationPattern
 from policies import policy
 from policies.objects import validation as between
 from policies.objects.field_types import Span, TaintKey, sorted_pairs
-from policies.objects.shapes.scalars import Flag, Name, PatternText, Whole, WordChoice
-from policies.objects.shapes.structs import Field, Items, Mapped, Struct
 
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_LABEL = rf"^{_DNS}$"

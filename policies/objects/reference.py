@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from catalog.shapes.scalars import Flag, Name, PatternText, Scalar, Whole, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Rule, Shape, Struct
 from policies.objects import definition
 from policies.objects.field_types import Kind, SliceSize, Span, TemplateName
-from policies.objects.shapes.scalars import Flag, Name, PatternText, Scalar, Whole, WordChoice
-from policies.objects.shapes.structs import Field, Items, Mapped, Rule, Shape, Struct
 from policies.policy import API_VERSION
 
 _HEAD = f"""# Reference: the objects of `{API_VERSION}`

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from catalog.shapes.structs import Rule
 from kube import duration
 from kube.duration import format_duration
 from kube.tree import Path
 from policies import policy
 from policies.objects.field_types import Cel
-from policies.objects.shapes.structs import Rule
 
 Given = Mapping[str, Any]
 Wrong = Iterator[tuple[Path, str]]

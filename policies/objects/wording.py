@@ -13,12 +13,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+from catalog.shapes.scalars import Flag, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Shape, Struct
 from kube import duration, quantity
 from kube.labels import LabelSelector
 from policies.objects import definition
 from policies.objects.field_types import Kind, Memory, SliceSize, Span, UsableMemory
-from policies.objects.shapes.scalars import Flag, WordChoice
-from policies.objects.shapes.structs import Field, Items, Mapped, Shape, Struct
 from policies.policy import NodeTemplate, Policy
 
 

@@ -3,10 +3,10 @@ only they carry."""
 
 from __future__ import annotations
 
+from catalog.shapes.scalars import Name
+from catalog.shapes.structs import Field, Items, Struct
 from policies.objects import parts as part
 from policies.objects import validation as between
-from policies.objects.shapes.scalars import Name
-from policies.objects.shapes.structs import Field, Items, Struct
 
 _GPUS = Struct(
     build=part.with_machine(lambda **given: given),

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from catalog.shapes.scalars import Flag, Name, PatternText, Scalar, Whole, WordChoice
+from catalog.shapes.structs import Items, Mapped, Shape, Struct
 from policies.objects import definition
 from policies.objects.field_types import Kind, Memory, SliceSize, Span, TemplateName, UsableMemory
-from policies.objects.shapes.scalars import Flag, Name, PatternText, Scalar, Whole, WordChoice
-from policies.objects.shapes.structs import Items, Mapped, Shape, Struct
 from policies.policy import API_VERSION
 
 Raw = dict[str, Any]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from catalog.nearest import hint
+from catalog.shapes.scalars import Mistake, Scalar, wants
+from catalog.shapes.structs import Field, Items, Mapped, Shape, Struct
 from kube.tree import Path
-from policies.objects.shapes.scalars import Mistake, Scalar, wants
-from policies.objects.shapes.structs import Field, Items, Mapped, Shape, Struct
 
 
 class StructReader:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from catalog.shapes.scalars import Scalar
 from kube.tree import Path
-from policies.objects.shapes.scalars import Scalar
 
 Rule = Callable[[Mapping[str, Any], str], Iterator[tuple[Path, str]]]
 """A rule between the fields of one struct: (the fields that were given and understood, the kind of object) -> each
