@@ -1,11 +1,12 @@
-"""The shapes of values that are no list and no map. Each parses a value: it returns what is stored, or raises a Mistake
-that says what to write."""
+"""The shapes of values that are no list and no map, or whose content is not looked at.
+
+Each parses a value: it returns what is stored, or raises a Mistake that says what to write.
+"""
 
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -30,18 +31,18 @@ def require_text(value: object, example: str) -> str:
     return value
 
 
-class Scalar(ABC):
+class Scalar:
     """A value that is no list and no map."""
 
     __slots__ = ()
 
-    @abstractmethod
     def parse(self, value: object, example: str, names: Any) -> Any:
         """Return what is stored for ``value``. Raises Mistake.
 
         ``example`` is what to write: ``mode: Audit``. ``names``: the lists of names that are known; a ``Name`` calls its
         ``of`` and ``codes``.
         """
+        raise NotImplementedError
 
     def doubt(self, value: object, names: Any) -> str | None:
         """Return a warning on a value that ``parse`` accepts, or None."""
@@ -56,6 +57,8 @@ class PatternText(Scalar):
     pattern: str | None = None
     most: int = 253
     """The most characters that it may have."""
+    build: Callable[[str], Any] = str
+    """Makes the stored value from the text; it may raise a Mistake."""
 
     def matches(self, value: object) -> bool:
         """Return whether ``value`` is text of this shape."""
@@ -64,10 +67,11 @@ class PatternText(Scalar):
         return self.pattern is None or _compiled(self.pattern).fullmatch(value) is not None
 
     def parse(self, value: object, example: str, names: Any) -> Any:
-        text = require_text(value, "it in quotes" if isinstance(value, bool | int | float) else example)
-        if not self.matches(text):
-            raise Mistake(f"{kind_of(text)} is not {self.wanted}")
-        return text
+        if not isinstance(value, str):
+            raise wants("text", value, "it in quotes" if isinstance(value, bool | int | float) else example)
+        if not self.matches(value):
+            raise Mistake(f"{kind_of(value)} is not {self.wanted}")
+        return self.build(value)
 
 
 @lru_cache(maxsize=64)
@@ -131,13 +135,35 @@ class Whole(Scalar):
     """A whole number within bounds; ``unit`` is for messages: ``GB``."""
 
     least: int = 0
-    most: int = 1_000_000
+    most: int | None = 1_000_000
     unit: str = ""
 
     def parse(self, value: object, example: str, names: Any) -> int:
         unit = f" of {self.unit}" if self.unit else ""
         if isinstance(value, bool) or not isinstance(value, int):
             raise wants(f"a whole number{unit}", value, example)
-        if not self.least <= value <= self.most:
+        if self.most is None and value < self.least:
+            raise Mistake(f"must be a whole number{unit}, {self.least} or more, found {value}")
+        if self.most is not None and not self.least <= value <= self.most:
             raise Mistake(f"must be a whole number{unit} from {self.least} to {self.most}, found {value}")
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number(Scalar):
+    """A number, stored as a float."""
+
+    def parse(self, value: object, example: str, names: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise wants("a number", value, example)
+        return float(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyMap(Scalar):
+    """A map, whatever is in it."""
+
+    def parse(self, value: object, example: str, names: Any) -> dict[Any, Any]:
+        if not isinstance(value, dict):
+            raise wants("a map", value, example)
         return value

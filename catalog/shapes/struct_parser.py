@@ -22,6 +22,7 @@ class StructReader:
         self.errors: list[tuple[Path, str]] = []
         self.warnings: list[tuple[Path, str]] = []
         self.names = names
+        self._fields: dict[int, dict[str, Field]] = {}
 
     def wrong(self, path: Path, message: str) -> None:
         self.errors.append((path, message))
@@ -39,14 +40,13 @@ class StructReader:
         ``example``: what to write, ``in: [hopper]``.
         """
         try:
-            match shape:
-                case Struct():
-                    return self._struct(shape, value, path, example)
-                case Items():
-                    return self._items(shape, value, path, example)
-                case Mapped():
-                    return self._mapped(shape, value, path, example)
-            return self.scalar(shape, value, path, example)
+            if isinstance(shape, Scalar):
+                return self.scalar(shape, value, path, example)
+            if isinstance(shape, Struct):
+                return self.struct(shape, value, path, example)
+            if isinstance(shape, Items):
+                return self._items(shape, value, path, example)
+            return self.mapped(shape, value, path, example)
         except Mistake as mistake:
             return self.wrong(path, str(mistake))
 
@@ -57,48 +57,59 @@ class StructReader:
         return stored
 
     def _items(self, shape: Items, value: object, path: Path, example: str) -> Any:
-        name, _, written = example.partition(": ")
+        name, _, written = ("", "", example) if example.startswith(("[", "{")) else example.partition(": ")
         if not isinstance(value, list):
+            if shape.alone:
+                item = self.read(shape.of, value, path, example)
+                return None if item is None else shape.build([item])
             single = isinstance(value, str) and not isinstance(shape.of, Struct) and "," not in value
-            raise wants("a list", value, f"{name}: [{value}]" if single else example)
+            raise wants("a list", value, f"{name}: [{value}]".removeprefix(": ") if single else example)
         if len(value) < shape.least:
             raise Mistake(f"must have at least one value, found an empty list; write {example}, or remove {name}")
         if len(value) > shape.most:
             raise Mistake(f"has {len(value)} values; at most {shape.most} are allowed")
-        read = [self.read(shape.of, item, (*path, number), _first(written)) for number, item in enumerate(value)]
+        first = _first(written)
+        read = [self.read(shape.of, item, (*path, number), first) for number, item in enumerate(value)]
         return None if None in read else shape.build(read)
 
-    def _mapped(self, shape: Mapped, value: object, path: Path, example: str) -> Any:
+    def mapped(self, shape: Mapped, value: object, path: Path, example: str) -> Any:
         if not isinstance(value, dict):
             raise wants("a map", value, example)
         if len(value) < shape.least:
             raise Mistake(f"must have at least one {shape.noun}, found an empty map; write {example}")
         keys = [self.read(shape.keys, key, (*path, key), example) for key in value]
-        values = [self.read(shape.of, item, (*path, key), example) for key, item in value.items()]
-        return None if None in keys + values else shape.build(zip(keys, values, strict=True))
+        values = [
+            self.read(shape.of, item, (*path, key), f"{key}: {shape.example}" if shape.example else example) for key, item in value.items()
+        ]
+        return None if None in keys or None in values else shape.build(zip(keys, values, strict=True))
 
-    def _struct(self, shape: Struct, value: object, path: Path, example: str) -> Any:
+    def struct(self, shape: Struct, value: object, path: Path, example: str) -> Any:
         if not isinstance(value, dict):
             raise wants("a map", value, example)
         before = len(self.errors)
-        fields = {field.name: field for field in shape.fields if field.of(self.kind)}
+        fields = self.fields(shape)
         for name in (name for name in value if name not in fields):
             self.wrong((*path, name), self._unknown(name, shape, fields))
-        given = {
-            field.argument: self.read(field.shape, value[name], (*path, name), field.written())
+        understood = {
+            field.store or name: item
             for name, field in fields.items()
-            if name in value
+            if name in value and (item := self.read(field.shape, value[name], (*path, name), field.written())) is not None
         }
         self._check_presence(shape, fields, value, path)
-        understood = {name: item for name, item in given.items() if item is not None}
         for inside, message in (wrong for rule in shape.rules for wrong in rule(understood, self.kind)):
             self.wrong(path + inside, message)
         return shape.build(**understood) if len(self.errors) == before else None
 
+    def fields(self, shape: Struct) -> Mapping[str, Field]:
+        """Return the fields of a struct in objects of this kind, by name."""
+        if id(shape) not in self._fields:
+            self._fields[id(shape)] = {field.name: field for field in shape.fields if field.of(self.kind)}
+        return self._fields[id(shape)]
+
     def _check_presence(self, shape: Struct, fields: Mapping[str, Field], value: Mapping[str, Any], path: Path) -> None:
-        for field in fields.values():
-            if field.required and field.name not in value:
-                self.wrong(path, f"{field.name} is missing; write {field.written()}")
+        for name, field in fields.items():
+            if field.required and name not in value:
+                self.wrong(path, f"{name} is missing; write {field.written()}")
         if shape.any_of and not any(name in value for name in shape.any_of):
             self.wrong(path, f"must have {' or '.join(shape.any_of)}; write {fields[shape.any_of[0]].written()}")
         if shape.one_of and (given := [name for name in shape.one_of if name in value]) != given[:1]:

@@ -30,6 +30,8 @@ class Items:
     least: int = 1
     most: int = 256
     """The most items, which bounds the cost of the API server's own rules."""
+    alone: bool = False
+    """True if one item may stand alone, without a list."""
     build: Callable[[Iterable[Any]], Any] = distinct
     """Makes the stored value from the items."""
 
@@ -42,6 +44,8 @@ class Mapped:
     of: Shape
     least: int = 0
     noun: str = "entry"
+    example: str = ""
+    """An example value, to write after a key; empty: messages on values show the example of the whole map."""
     build: Callable[[Iterable[tuple[Any, Any]]], Any] = dict
     """Makes the stored value from the pairs."""
 

@@ -116,9 +116,8 @@ class Drawing:
             case Mapped():
                 return {self.text(KEYS, WRONG_KEYS): self.text(VALUES, WRONG_VALUES) for _ in range(self.random.choice((0, 1, 1, 2)))}
             case Whole():
-                return self.random.choice(
-                    (1, 2, 4, 8, shape.least, shape.most) + ((shape.least - 1, shape.most + 1) if self.mistaken else ())
-                )
+                most = shape.most or 8
+                return self.random.choice((1, 2, 4, 8, shape.least, most) + ((shape.least - 1, most + 1) if self.mistaken else ()))
             case Flag():
                 return self.chance(0.5)
             case WordChoice():
