@@ -15,14 +15,14 @@ from catalog.gpus import Gpu
 from catalog.nearest import hint
 from catalog.parse.check import checked
 from catalog.parse.devices import GPU, MACHINE, PROFILES, PUBLISHED, RESOURCE, machine
-from catalog.parse.fields import COUNT, LABEL, REGEX, column, field, listed, mapped, pairs, record_of, struct_of
+from catalog.parse.fields import COUNT, LABEL, REGEX, column, pairs, record_of, struct_of
 from catalog.parse.kinds import BETWEEN, WORKLOAD
 from catalog.parse.merge import layered
 from catalog.parse.platforms import GRACE_CAP, PLATFORM, PROTECTION, SCHEME, TAINT, named_platforms
 from catalog.parse.records import Record, RecordReader, SectionNames
 from catalog.published_devices import PublishedDevices
 from catalog.resources import Measure, ResourcePattern
-from catalog.shapes.structs import Struct
+from catalog.shapes.structs import Struct, field_of, listed, mapped
 
 
 class CatalogError(ValueError):
@@ -90,8 +90,8 @@ def _catalog(
 
 _CATALOG = struct_of(
     Catalog,
-    field("clouds", mapped(record_of("type", REGEX))),
-    field("migSets", mapped(record_of("profiles", PROFILES)), store="mig_sets"),
+    field_of("clouds", mapped(record_of("type", REGEX))),
+    field_of("migSets", mapped(record_of("profiles", PROFILES)), store="mig_sets"),
     build=_catalog,
     gpus=listed(GPU),
     machines=listed(MACHINE),
@@ -121,6 +121,6 @@ _CATALOG = struct_of(
     workload_labels=column("label"),
     pod_makers=column("user", frozenset),
     prices=mapped(record_of("where")),
-    other_platforms=mapped(Struct(build=lambda labels=(): dict(labels), fields=(field("labels", mapped(LABEL)),))),
+    other_platforms=mapped(Struct(build=lambda labels=(): dict(labels), fields=(field_of("labels", mapped(LABEL)),))),
 )
 _SECTIONS = {section.name: section for section in _CATALOG.fields}

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from catalog.gpus import Gpu, MachineType, MigProfile
-from catalog.parse.fields import COUNT, LABEL, REGEX, TEXT, compiled, each, field, listed, mapped, struct_of
+from catalog.parse.fields import COUNT, LABEL, REGEX, compiled, each, struct_of
 from catalog.parse.records import MARKS
 from catalog.platforms import Sharing
 from catalog.published_devices import PublishedDevices
 from catalog.resources import ResourcePattern
-from catalog.shapes.scalars import Name, PatternText, WordChoice
+from catalog.shapes.scalars import TEXT, Name, PatternText, WordChoice
+from catalog.shapes.structs import field_of, listed, mapped
 from kube.tree import Path
 
 _PROFILE = re.compile(r"(\d+)g\.(\d+)gb([+-][a-z]+(?:\.[a-z]+)*)?", re.ASCII)
@@ -53,8 +54,8 @@ def _figures_are_of_profiles(given: Mapping[str, Any], kind: str) -> Iterator[tu
 
 GPU = struct_of(
     Gpu,
-    field("usableMiB", mapped(COUNT), store="usable_mib"),
-    field("usableMark", WordChoice(values=MARKS), store="usable_mark"),
+    field_of("usableMiB", mapped(COUNT), store="usable_mib"),
+    field_of("usableMark", WordChoice(values=MARKS), store="usable_mark"),
     build=_gpu,
     rules=(_figures_are_of_profiles,),
     vendor=Name(noun="vendor", known="vendors"),
@@ -70,8 +71,8 @@ MACHINE = struct_of(
     not_on=PLATFORMS,
     uncounted=PLATFORMS,
     network=mapped(COUNT),
-    resource=field("resource"),
-    attributes=field("attributes", mapped(LABEL)),
+    resource=field_of("resource"),
+    attributes=field_of("attributes", mapped(LABEL)),
 )
 
 
@@ -101,7 +102,8 @@ RESOURCE = struct_of(
     ResourcePattern,
     build=_resource,
     one_of=("name", "pattern"),
-    pattern=field("pattern", replace(REGEX, build=_anchored)),
+    name=field_of("name"),
+    pattern=field_of("pattern", replace(REGEX, build=_anchored)),
     parts=mapped(listed(COUNT, least=1)),
 )
 PUBLISHED = struct_of(

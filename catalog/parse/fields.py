@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from catalog.shapes.scalars import Flag, Mistake, Name, Number, PatternText, Scalar, Whole, WordChoice, require_text, wants
-from catalog.shapes.structs import Field, Items, Mapped, Rule, Shape, Struct
+from catalog.shapes.scalars import TEXT, UNBOUNDED, Flag, Mistake, Number, PatternText, Scalar, Whole, WordChoice, require_text, wants
+from catalog.shapes.structs import Field, Items, Rule, Shape, Struct, field_of, listed, mapped
 from kube.labels import Possible
 
 Change = Field | Shape | str | tuple[str, Shape] | None
 """What is special about the field of one attribute: its shape, its name, or both; None: no field has it."""
-_UNBOUNDED = 2**63
 
 
 def compiled(text: str, form: str = "{}") -> re.Pattern[str]:
@@ -45,26 +44,20 @@ class PossibleValues(Scalar):
             raise wants("a list of the values that the label may have, null for absent", value, example)
         return tuple(None if item is None else LABEL.parse(item, example, names) for item in value)
 
+    def example(self) -> str:
+        return "[null]"
 
-TEXT = PatternText(wanted="text", most=_UNBOUNDED)
-_FILLED = PatternText(wanted="text", most=_UNBOUNDED, build=lambda text: text or None)
+
+_FILLED = PatternText(wanted="text", most=UNBOUNDED, build=lambda text: text or None)
 """Of optional text an empty one counts as left out."""
 COUNT = Whole(least=1, most=None)
 LABEL = LabelValue()
 KIND = PatternText(
-    wanted="an API group and kind such as batch/Job", pattern="[^/]*/[^/]*", most=_UNBOUNDED, build=lambda text: tuple(text.split("/"))
+    wanted="an API group and kind such as batch/Job", pattern="[^/]*/[^/]*", most=UNBOUNDED, build=lambda text: tuple(text.split("/"))
 )
 """(group, kind); the core group is empty: ``/Node``."""
-REGEX = PatternText(wanted="a regular expression", most=_UNBOUNDED, build=compiled)
+REGEX = PatternText(wanted="a regular expression", most=UNBOUNDED, build=compiled)
 _SCALARS: Mapping[Any, Scalar] = {str: TEXT, int: Whole(most=None), float: Number(), bool: Flag(), tuple[str, str]: KIND}
-
-
-def listed(of: Shape, build: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0, alone: bool = False) -> Items:
-    return Items(of=of, least=least, most=_UNBOUNDED, build=build, alone=alone)
-
-
-def mapped(of: Shape, keys: Scalar = TEXT, build: Callable[[Iterable[tuple[Any, Any]]], Any] = dict) -> Mapped:
-    return Mapped(keys=keys, of=of, example=example_of(of), build=build)
 
 
 def first(items: Iterable[Any]) -> Any:
@@ -72,13 +65,9 @@ def first(items: Iterable[Any]) -> Any:
     return next(iter(items), None)
 
 
-def field(name: str, shape: Shape = TEXT, *, store: str = "", required: bool = False) -> Field:
-    return Field(name=name, shape=shape, store=store, required=required, description="", example=example_of(shape))
-
-
 def record_of(name: str, shape: Shape = TEXT) -> Struct:
     """Return the shape of a record with one field, stored as the value of that."""
-    return Struct(build=lambda value: value, fields=(field(name, shape, store="value", required=True),))
+    return Struct(build=lambda value: value, fields=(field_of(name, shape, store="value", required=True),))
 
 
 def column(name: str, build: Callable[[Iterable[Any]], Any] = tuple) -> Items:
@@ -88,30 +77,8 @@ def column(name: str, build: Callable[[Iterable[Any]], Any] = tuple) -> Items:
 
 def pairs(left: str, right: str) -> Items:
     """Return the shape of a list of records with two fields, stored as a map from one to the other."""
-    fields = field(left, store="left", required=True), field(right, store="right", required=True)
+    fields = field_of(left, store="left", required=True), field_of(right, store="right", required=True)
     return listed(Struct(build=lambda left, right: (left, right), fields=fields), dict)
-
-
-def example_of(shape: Shape) -> str:
-    """Return a value of this shape as YAML, with words in capitals for what is to be filled in."""
-    match shape:
-        case Struct():
-            return f"{{{', '.join(part.written() for part in shape.fields if part.required or part.name in shape.one_of[:1])}}}"
-        case Items():
-            return example_of(shape.of) if shape.alone else f"[{example_of(shape.of)}]"
-        case Mapped():
-            return f"{{{example_of(shape.keys)}: {example_of(shape.of)}}}"
-        case WordChoice():
-            return shape.values[0]
-        case Name():
-            return shape.noun.upper().replace(" ", "-")
-        case Flag():
-            return "true"
-        case PossibleValues():
-            return "[null]"
-        case Whole() | Number():
-            return "1"
-    return "TEXT"
 
 
 def each(names: str, shape: Shape) -> dict[str, Any]:
@@ -146,7 +113,7 @@ def _field_of(part: dataclasses.Field[Any], hint: Any, change: Change) -> Field:
     shape = shape or shape_of(hint)
     if shape is TEXT and not required:
         shape = _FILLED
-    return field(name or re.sub("_([a-z])", lambda letter: letter[1].upper(), part.name), shape, store=part.name, required=required)
+    return field_of(name or re.sub("_([a-z])", lambda letter: letter[1].upper(), part.name), shape, store=part.name, required=required)
 
 
 def shape_of(hint: Any) -> Shape:

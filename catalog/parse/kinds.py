@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from catalog.parse.fields import KIND, TEXT, each, field, first, listed, struct_of
-from catalog.shapes.scalars import PatternText
+from catalog.parse.fields import KIND, each, first, struct_of
+from catalog.shapes.scalars import TEXT, PatternText
+from catalog.shapes.structs import field_of, listed
 from catalog.workload import FIELDS, BaseObject, Between, DescribedPods, Workload, join_path
 from kube.tree import kind_of
 
@@ -28,7 +29,7 @@ def _place(**given: Any) -> DescribedPods:
 
 _PLACE = struct_of(
     DescribedPods,
-    *(field(name, _PATHS) for name in FIELDS),
+    *(field_of(name, _PATHS) for name in FIELDS),
     build=_place,
     **each("at spec labels annotations containers init_containers resources", _PATHS),
     fields=None,

@@ -14,7 +14,7 @@ from typing import Any
 
 from catalog.nearest import hint
 from catalog.parse.records import Record, RecordReader
-from catalog.shapes.scalars import AnyMap, wants
+from catalog.shapes.scalars import ANY_MAP, wants
 from catalog.shapes.structs import Field, Items, Mapped
 from kube.tree import Path
 
@@ -71,7 +71,7 @@ def layered(layers: Sequence[tuple[str, object]], sections: Mapping[str, Field],
 def _are_records(value: object, section: Field, path: Path, reader: RecordReader) -> bool:
     """Return whether a section is a list or a map of maps, as its records have to be; else note why not."""
     assert isinstance(section.shape, Items | Mapped)
-    return reader.read(replace(section.shape, of=AnyMap(), build=list), value, path, section.written()) is not None
+    return reader.read(replace(section.shape, of=ANY_MAP, build=list), value, path, section.written()) is not None
 
 
 def _located(value: Any, path: Path) -> Any:

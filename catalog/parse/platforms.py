@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Any, get_args
 
 from catalog.parse.devices import PLATFORMS
-from catalog.parse.fields import LABEL, TEXT, PossibleValues, field, listed, mapped, struct_of
+from catalog.parse.fields import LABEL, PossibleValues, struct_of
 from catalog.platforms import AcceleratorTaint, GraceCap, Operator, Platform, Protection, Sharing, SharingScheme, Variant
-from catalog.shapes.scalars import Name, WordChoice
-from catalog.shapes.structs import Struct
+from catalog.shapes.scalars import TEXT, Name, WordChoice
+from catalog.shapes.structs import Struct, field_of, listed, mapped
 from kube.labels import Expression
 from kube.taints import Taint
 
@@ -35,13 +35,13 @@ def _variants(*, resources: tuple[str, ...] = (), resource: str | None = None, *
     return tuple(Variant(resource=name, **given) for name in resources or (resource,))
 
 
-_VARIANT = struct_of(Variant, field("resources", listed(TEXT)), build=_variants, labels=mapped(PossibleValues()))
+_VARIANT = struct_of(Variant, field_of("resources", listed(TEXT)), build=_variants, labels=mapped(PossibleValues()))
 _EXPRESSION = Struct(
     build=Expression,
     fields=(
-        field("key", required=True),
-        field("operator", WordChoice(values=get_args(Operator)), required=True),
-        field("values", listed(TEXT)),
+        field_of("key", required=True),
+        field_of("operator", WordChoice(values=get_args(Operator)), required=True),
+        field_of("values", listed(TEXT)),
     ),
 )
 _EXPRESSIONS = mapped(listed(_EXPRESSION), keys=WordChoice(values=get_args(Sharing)))
@@ -59,9 +59,9 @@ def _taint(*, vendor: str, platforms: tuple[str, ...] = (), **given: Any) -> Acc
 
 TAINT = struct_of(
     AcceleratorTaint,
-    field("key", required=True),
-    field("value"),
-    field("effect", WordChoice(values=("NoSchedule", "PreferNoSchedule", "NoExecute"))),
+    field_of("key", required=True),
+    field_of("value"),
+    field_of("effect", WordChoice(values=("NoSchedule", "PreferNoSchedule", "NoExecute"))),
     build=_taint,
     taint=None,
     platforms=PLATFORMS,

@@ -48,6 +48,10 @@ class Scalar:
         """Return a warning on a value that ``parse`` accepts, or None."""
         return None
 
+    def example(self) -> str:
+        """Return a value as YAML, or words in capitals for what is to be filled in."""
+        return "TEXT"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatternText(Scalar):
@@ -97,6 +101,9 @@ class Name(Scalar):
             raise Mistake(f'unknown {self.noun} "{name}"{hint(name, known, names.codes(self.known))}')
         return name
 
+    def example(self) -> str:
+        return self.noun.upper().replace(" ", "-")
+
     def doubt(self, value: object, names: Any) -> str | None:
         if not isinstance(value, str) or value in names.of(self.known):
             return None
@@ -119,6 +126,9 @@ class WordChoice(Scalar):
         near = nearest(word, self.values)
         raise Mistake(f"must be {among}, found {kind_of(word)}" + (f'; did you mean "{near}"?' if near else ""))
 
+    def example(self) -> str:
+        return self.values[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag(Scalar):
@@ -128,6 +138,9 @@ class Flag(Scalar):
         if not isinstance(value, bool):
             raise wants("true or false", value, example)
         return value
+
+    def example(self) -> str:
+        return "true"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +161,9 @@ class Whole(Scalar):
             raise Mistake(f"must be a whole number{unit} from {self.least} to {self.most}, found {value}")
         return value
 
+    def example(self) -> str:
+        return "1"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number(Scalar):
@@ -158,12 +174,27 @@ class Number(Scalar):
             raise wants("a number", value, example)
         return float(value)
 
+    def example(self) -> str:
+        return "1"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnyMap(Scalar):
-    """A map, whatever is in it."""
+class Unparsed(Scalar):
+    """A value of a type, stored as it is; ``wanted`` describes it in words: ``a map``."""
 
-    def parse(self, value: object, example: str, names: Any) -> dict[Any, Any]:
-        if not isinstance(value, dict):
-            raise wants("a map", value, example)
+    of: type[Any]
+    wanted: str
+
+    def parse(self, value: object, example: str, names: Any) -> Any:
+        if not isinstance(value, self.of):
+            raise wants(self.wanted, value, example)
         return value
+
+    def example(self) -> str:
+        return "{...}" if self.of is dict else "[...]"
+
+
+UNBOUNDED = 2**63
+TEXT = PatternText(wanted="text", most=UNBOUNDED)
+ANY_MAP = Unparsed(of=dict, wanted="a map")
+ANY_LIST = Unparsed(of=list, wanted="a list")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from catalog.shapes.scalars import Scalar
+from catalog.shapes.scalars import TEXT, UNBOUNDED, Scalar
 from kube.tree import Path
 
 Rule = Callable[[Mapping[str, Any], str], Iterator[tuple[Path, str]]]
@@ -111,3 +111,28 @@ class Field:
     def written(self) -> str:
         """Return the field as written in YAML: ``families: {in: [hopper]}``."""
         return f"{self.name}: {self.example}"
+
+
+def example_of(shape: Shape) -> str:
+    """Return a value of this shape as YAML, with words in capitals for what is to be filled in."""
+    match shape:
+        case Struct():
+            return f"{{{', '.join(field.written() for field in shape.fields if field.required or field.name in shape.one_of[:1])}}}"
+        case Items():
+            return example_of(shape.of) if shape.alone else f"[{example_of(shape.of)}]"
+        case Mapped():
+            return f"{{{example_of(shape.keys)}: {example_of(shape.of)}}}"
+    return shape.example()
+
+
+def listed(of: Shape, build: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0, alone: bool = False) -> Items:
+    return Items(of=of, least=least, most=UNBOUNDED, build=build, alone=alone)
+
+
+def mapped(of: Shape, keys: Scalar = TEXT, build: Callable[[Iterable[tuple[Any, Any]]], Any] = dict) -> Mapped:
+    return Mapped(keys=keys, of=of, example=example_of(of), build=build)
+
+
+def field_of(name: str, shape: Shape = TEXT, *, store: str = "", required: bool = False, example: str = "") -> Field:
+    """Return a field that no reference describes."""
+    return Field(name=name, shape=shape, store=store, required=required, description="", example=example or example_of(shape))
