@@ -68,7 +68,7 @@ def unreachable(workload: Workload) -> Iterator[str]:
         if not _END.fullmatch(text):
             wanted = "a path of names, and a value if only that one counts, such as status.phase=Failed"
             yield f"{where}: expected {wanted}, got {kind_of(text)}"
-    yield from (f"{where}: pods[{number}] has no containers" for number, one in enumerate(workload.places) if not _holds(one))
+    yield from (f"{where}: pods[{number}] has no containers" for number, place in enumerate(workload.places) if not _holds(place))
 
 
 def _holds(place: DescribedPods) -> bool:
@@ -81,11 +81,11 @@ def paths_of(place: DescribedPods) -> Iterator[str]:
     yield from starts
     named = (*place.containers, *place.init_containers, *place.resources)
     fields = (path for paths in place.fields.values() for path in paths)
-    devices = (path for one in place.devices for path in (one.amount, one.name, one.amounts) if path)
+    devices = (path for device in place.devices for path in (device.amount, device.name, device.amounts) if path)
     base = (place.base.name,) if place.base else ()
     patches = (_under(patch.at, patch.path) for patch in place.patches)
     plain = (*place.spec, *place.labels, *place.annotations, *patches, *fields, *devices, *base)
-    for path in (*(one.rpartition("=")[2] for one in named), *plain):
+    for path in (*(text.rpartition("=")[2] for text in named), *plain):
         if path.startswith("/"):
             yield join_path(place.root, path[1:])
         else:

@@ -15,36 +15,21 @@ from typing import Any
 from catalog.nearest import hint
 from catalog.parse.records import Record, RecordReader
 from catalog.shapes.scalars import ANY_MAP, wants
-from catalog.shapes.structs import Field, Items, Mapped
+from catalog.shapes.structs import Field, Items, Mapped, Struct
 from kube.tree import Path
 
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "gpus": ("model",),
     "machines": ("cloud", "type|model"),
     "resources": ("name|pattern",),
-    "misspellings": ("wrong",),
-    "notAccelerators": ("name",),
-    "measures": ("name",),
-    "acceleratorDomains": ("domain",),
-    "neverTolerate": ("key",),
+    "taints": (),
+    "spotTaints": (),
     "protections": ("where", "key"),
-    "workloads": ("name",),
-    "graceCaps": ("name",),
     "between": ("group", "kind"),
-    "podlessGroups": ("group",),
-    "excludedNamespaces": ("name",),
-    "retiredFamilies": ("name",),
-    "draDrivers": ("driver",),
-    "labelAliases": ("old",),
-    "otherDrivers": ("driver",),
-    "schedulers": ("name",),
-    "workloadLabels": ("label",),
-    "podMakers": ("user",),
     "reservedKeys": ("prefix",),
     "words": ("where", "key"),
 }
-"""Sections whose records are distinguished by some of their fields: of ``type|model`` by the first that is set. Records of other
-lists are distinguished by all of their fields."""
+"""Sections whose records are distinguished by other fields than the first: of ``type|model`` by the one that is set, by all of them
+if none is named here."""
 SOURCES = "sources"
 """The section with the sources of facts: for people, and not read by any code."""
 _NESTED = (dict, list)
@@ -62,7 +47,7 @@ def layered(layers: Sequence[tuple[str, object]], sections: Mapping[str, Field],
             if section in sections and value is not None:
                 records = _located(value, (name, section))
                 if _are_records(records, sections[section], (name, section), reader):
-                    merged[section] = _section(section, merged[section], records)
+                    merged[section] = _section(sections[section], merged[section], records)
             elif section not in (SOURCES, *sections):
                 reader.wrong((name, str(section)), f"unknown section{hint(str(section), sections)}")
     return merged
@@ -84,19 +69,26 @@ def _located(value: Any, path: Path) -> Any:
     return value
 
 
-def _section(name: str, under: Any, over: Any) -> Any:
+def _section(section: Field, under: Any, over: Any) -> Any:
     """Return both layers of a section; a record of ``over`` is merged into the one of ``under`` with the same natural key."""
-    if name not in KEYS:
+    names = _key_fields(section)
+    if not names:
         return _laid(under, over)
     result = list(under)
-    places = {_key(KEYS[name], record): place for place, record in enumerate(under)}
+    places = {_key(names, record): place for place, record in enumerate(under)}
     for record in over:
-        place = places.get(_key(KEYS[name], record))
+        place = places.get(_key(names, record))
         if place is None:
             result.append(record)
         else:
             result[place] = _laid(result[place], record)
     return result
+
+
+def _key_fields(section: Field) -> tuple[str, ...]:
+    """Return the fields that distinguish the records of a list; none of a map."""
+    records = section.shape.of if isinstance(section.shape, Items) else None
+    return KEYS.get(section.name, (records.fields[0].name,)) if isinstance(records, Struct) else ()
 
 
 def _key(names: tuple[str, ...], record: Record) -> tuple[str, ...]:

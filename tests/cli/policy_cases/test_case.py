@@ -59,7 +59,9 @@ def test_all_mistakes_are_told_at_once() -> None:
 def test_what_is_missing_is_told() -> None:
     """Policies may come from the command line instead; an expectation is written as empty first."""
     without = {key: value for key, value in GOOD.items() if key not in ("policies", "expect")}
-    assert ["policies is missing; write policies: [../policies]" in errors(without)[0], "write expect: {}" in errors(without)[1]] == [True, True]
+    policies, expect = errors(without)
+    assert "policies is missing; write policies: [../policies]" in policies
+    assert "expect is missing; write expect: {}" in expect
     (only,) = errors(without, policies=["p"])
     assert "expect" in only
 
