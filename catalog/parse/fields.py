@@ -39,13 +39,12 @@ class LabelValue(Scalar):
 class PossibleValues(Scalar):
     """A list of the values that a label may have, null where the label may be absent."""
 
+    sample = "[null]"
+
     def parse(self, value: object, example: str, names: Any) -> Possible:
         if not isinstance(value, list) or not value:
             raise wants("a list of the values that the label may have, null for absent", value, example)
         return tuple(None if item is None else LABEL.parse(item, example, names) for item in value)
-
-    def example(self) -> str:
-        return "[null]"
 
 
 _FILLED = PatternText(wanted="text", most=UNBOUNDED, build=lambda text: text or None)

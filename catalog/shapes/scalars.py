@@ -35,6 +35,8 @@ class Scalar:
     """A value that is no list and no map."""
 
     __slots__ = ()
+    sample = "TEXT"
+    """A value in YAML, in capitals what is to be filled in."""
 
     def parse(self, value: object, example: str, names: Any) -> Any:
         """Return what is stored for ``value``. Raises Mistake.
@@ -43,14 +45,6 @@ class Scalar:
         ``of`` and ``codes``.
         """
         raise NotImplementedError
-
-    def doubt(self, value: object, names: Any) -> str | None:
-        """Return a warning on a value that ``parse`` accepts, or None."""
-        return None
-
-    def example(self) -> str:
-        """Return a value as YAML, or words in capitals for what is to be filled in."""
-        return "TEXT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +95,8 @@ class Name(Scalar):
             raise Mistake(f'unknown {self.noun} "{name}"{hint(name, known, names.codes(self.known))}')
         return name
 
-    def example(self) -> str:
-        return self.noun.upper().replace(" ", "-")
-
     def doubt(self, value: object, names: Any) -> str | None:
+        """Return a warning on an unknown name, which is accepted, or None."""
         if not isinstance(value, str) or value in names.of(self.known):
             return None
         near = nearest(value, names.of(self.known), names.codes(self.known))
@@ -126,26 +118,24 @@ class WordChoice(Scalar):
         near = nearest(word, self.values)
         raise Mistake(f"must be {among}, found {kind_of(word)}" + (f'; did you mean "{near}"?' if near else ""))
 
-    def example(self) -> str:
-        return self.values[0]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag(Scalar):
     """A boolean."""
+
+    sample = "true"
 
     def parse(self, value: object, example: str, names: Any) -> bool:
         if not isinstance(value, bool):
             raise wants("true or false", value, example)
         return value
 
-    def example(self) -> str:
-        return "true"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole(Scalar):
     """A whole number within bounds; ``unit`` is for messages: ``GB``."""
+
+    sample = "1"
 
     least: int = 0
     most: int | None = 1_000_000
@@ -161,21 +151,17 @@ class Whole(Scalar):
             raise Mistake(f"must be a whole number{unit} from {self.least} to {self.most}, found {value}")
         return value
 
-    def example(self) -> str:
-        return "1"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number(Scalar):
     """A number, stored as a float."""
 
+    sample = "1"
+
     def parse(self, value: object, example: str, names: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise wants("a number", value, example)
         return float(value)
-
-    def example(self) -> str:
-        return "1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,17 +170,15 @@ class Unparsed(Scalar):
 
     of: type[Any]
     wanted: str
+    sample: str
 
     def parse(self, value: object, example: str, names: Any) -> Any:
         if not isinstance(value, self.of):
             raise wants(self.wanted, value, example)
         return value
 
-    def example(self) -> str:
-        return "{...}" if self.of is dict else "[...]"
-
 
 UNBOUNDED = 2**63
 TEXT = PatternText(wanted="text", most=UNBOUNDED)
-ANY_MAP = Unparsed(of=dict, wanted="a map")
-ANY_LIST = Unparsed(of=list, wanted="a list")
+ANY_MAP = Unparsed(of=dict, wanted="a map", sample="{...}")
+ANY_LIST = Unparsed(of=list, wanted="a list", sample="[...]")

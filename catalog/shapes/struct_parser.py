@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from catalog.nearest import hint
-from catalog.shapes.scalars import Mistake, Scalar, wants
+from catalog.shapes.scalars import Mistake, Name, Scalar, wants
 from catalog.shapes.structs import Field, Items, Mapped, Shape, Struct
 from kube.tree import Path
 
@@ -52,7 +52,7 @@ class StructReader:
 
     def scalar(self, shape: Scalar, value: object, path: Path, example: str) -> Any:
         stored = shape.parse(value, example, self.names)
-        if warning := shape.doubt(value, self.names):
+        if isinstance(shape, Name) and (warning := shape.doubt(value, self.names)):
             self.warn(path, warning)
         return stored
 

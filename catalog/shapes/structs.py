@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from catalog.shapes.scalars import TEXT, UNBOUNDED, Scalar
+from catalog.shapes.scalars import TEXT, UNBOUNDED, Name, Scalar, WordChoice
 from kube.tree import Path
 
 Rule = Callable[[Mapping[str, Any], str], Iterator[tuple[Path, str]]]
@@ -122,7 +122,11 @@ def example_of(shape: Shape) -> str:
             return example_of(shape.of) if shape.alone else f"[{example_of(shape.of)}]"
         case Mapped():
             return f"{{{example_of(shape.keys)}: {example_of(shape.of)}}}"
-    return shape.example()
+        case WordChoice():
+            return shape.values[0]
+        case Name():
+            return shape.noun.upper().replace(" ", "-")
+    return shape.sample
 
 
 def listed(of: Shape, build: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0, alone: bool = False) -> Items:
