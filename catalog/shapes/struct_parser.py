@@ -111,11 +111,11 @@ class StructReader:
             if field.required and name not in value:
                 self.wrong(path, f"{name} is missing; write {field.written()}")
         if shape.any_of and not any(name in value for name in shape.any_of):
-            self.wrong(path, f"must have {_joined(shape.any_of, 'or')}; write {fields[shape.any_of[0]].written()}")
+            self.wrong(path, f"must have {' or '.join(shape.any_of)}; write {fields[shape.any_of[0]].written()}")
         if shape.one_of and (given := [name for name in shape.one_of if name in value]) != given[:1]:
-            self.wrong(path, f"must have only one of {_joined(shape.one_of, 'and')}; remove one")
+            self.wrong(path, f"must have only one of {' and '.join(shape.one_of)}; remove one")
         elif shape.one_of and not given:
-            self.wrong(path, f"must have {_joined(shape.one_of, 'or')}; write {fields[shape.one_of[0]].written()}")
+            self.wrong(path, f"must have {' or '.join(shape.one_of)}; write {fields[shape.one_of[0]].written()}")
 
     def _unknown(self, name: str, shape: Struct, fields: Mapping[str, Field]) -> str:
         if name in shape.not_here:
@@ -125,11 +125,6 @@ class StructReader:
         if homes := self.homes(name):
             return f'unknown field "{name}" here; it belongs in {" or ".join(homes)}'
         return f'unknown field "{name}"{hint(name, fields)}'
-
-
-def _joined(names: tuple[str, ...], word: str) -> str:
-    """Return ``a, b or c``."""
-    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _first(written: str) -> str:

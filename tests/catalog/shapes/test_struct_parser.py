@@ -71,7 +71,7 @@ def test_what_is_stored(shape: Shape, value: object, stored: object) -> None:
         (Number(), True, ["x: must be a number, found the boolean true; write x: 1"]),
         (ANY_MAP, [], ["x: must be a map, found a list; write x: {...}"]),
         (Name(noun="family", known="", open=True), "hoper", ['x: unknown family "hoper", kept as written; did you mean "hopper"?']),
-        (HOST, {}, ["x: name is missing; write name: TEXT", "x: must have cpu, gpu or tpu; write cpu: 1"]),
+        (HOST, {}, ["x: name is missing; write name: TEXT", "x: must have cpu or gpu or tpu; write cpu: 1"]),
         (HOST, {"name": "a", "gpus": 1, "cpu": 1}, ['x.gpus: unknown field "gpus"; did you mean "gpu"?']),
     ],
 )
@@ -83,8 +83,8 @@ def test_a_mistake_has_its_path_and_what_to_write(shape: Shape, value: object, m
 def test_exactly_one_of_several_fields() -> None:
     """None, and two of them, are mistakes."""
     shape = Struct(build=dict, one_of=("a", "b", "c"), fields=tuple(map(field_of, "abc")))
-    assert parse(shape, {})[1] == ["x: must have a, b or c; write a: TEXT"]
-    assert parse(shape, {"a": "1", "c": "2"})[1] == ["x: must have only one of a, b and c; remove one"]
+    assert parse(shape, {})[1] == ["x: must have a or b or c; write a: TEXT"]
+    assert parse(shape, {"a": "1", "c": "2"})[1] == ["x: must have only one of a and b and c; remove one"]
 
 
 def test_an_example_shows_what_is_required() -> None:

@@ -25,8 +25,8 @@ def errors(value: Any, **defaults: Any) -> list[str]:
     [
         ({"polices": []}, 'c.yaml, polices: unknown field "polices"; did you mean "policies"?'),
         ({"why": " "}, 'why: the text " " is not a sentence that says what the case is there for'),
-        ({"pod": None}, "c.yaml: must have pod, review or claim; write pod: {...}"),
-        ({"claim": {"kind": "ResourceClaim"}}, "c.yaml: must have only one of pod, review and claim; remove one"),
+        ({"pod": None}, "c.yaml: must have pod or review or claim; write pod: {...}"),
+        ({"claim": {"kind": "ResourceClaim"}}, "c.yaml: must have only one of pod and review and claim; remove one"),
         ({"claim": {"kind": "Claim"}, "pod": None}, "c.yaml, claim.kind: must be ResourceClaim or ResourceClaimTemplate"),
         ({"pod": "trainer"}, 'c.yaml, pod: must be a map, found the text "trainer"; write pod: {...}'),
         ({"policies": [5]}, "c.yaml, policies[0]: must be an object, or a path relative to this file; found the number 5"),
