@@ -3,6 +3,7 @@
 The data is ``catalog/catalog.yaml``. ``parse`` reads it, and the files laid over it, into a ``Catalog``, which is
 made of ``gpus``, ``platforms``, ``resources`` and ``workload``. ``names`` lists the names in it that policies
 may use; ``prices`` has what devices cost, with prices of one's own laid over those of the catalog.
+``shapes`` is the parser of all documents: of the catalog, of policies and of policy cases.
 """
 
 from catalog.catalog import LONGEST_NAME, Catalog

@@ -56,14 +56,14 @@ class MachineType:
 
     cloud: str
     """One of aws, azure, gcp."""
-    type: str | None
+    type: str | None = None
     types: tuple[str, ...] = ()
     """If ``type`` is None, the types that may carry it, as prefixes that end in ``*``; empty: any type."""
-    family: str | None
+    family: str | None = None
     """The name that ``instanceFamilies`` uses: ``p4d``, ``a2``."""
     model: str
     """A ``Gpu.model``."""
-    count: int | None
+    count: int | None = None
     """The number of devices; None: any."""
     resource: str
     """The extended resource: ``nvidia.com/gpu``."""

@@ -29,16 +29,16 @@ class Variant:
     per_profile: bool = False
     suffix: str = ""
     """The suffix of the product label: ``-SHARED``, ``-MIG-{profile}``."""
-    labels: Mapping[str, Possible]
+    labels: Mapping[str, Possible] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingScheme:
-    variants: tuple[Variant, ...]
-    exclude: Mapping[Sharing, tuple[Expression, ...]]
+    variants: tuple[Variant, ...] = ()
+    exclude: Mapping[Sharing, tuple[Expression, ...]] = field(default_factory=dict)
     """The expressions that keep a pod off nodes of that sharing; those for all sharing that R leaves out
     are written together."""
-    only: Mapping[Sharing, tuple[Expression, ...]]
+    only: Mapping[Sharing, tuple[Expression, ...]] = field(default_factory=dict)
     """The expressions that select nodes of that sharing alone (written where the keys are known before
     boot, or on gfd)."""
     slice_key: str | None = None
@@ -57,10 +57,10 @@ class SharingScheme:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
     name: str
-    cloud: str | None
+    cloud: str | None = None
     """The cloud whose MachineTypes it has; None: machines are the product labels of every GPU (gfd)."""
-    creates_nodes: bool
-    makes_slices: bool
+    creates_nodes: bool = False
+    makes_slices: bool = False
     """False for Karpenter and EKS Auto: no node is ever made for a slice or a ``.shared`` name."""
     slices: tuple[str, ...] = ()
     """Resource names for which such nodes exist although makes_slices is False (set by a --catalog
@@ -80,17 +80,17 @@ class Platform:
     NodePools name."""
     gpu_pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Label key -> its values on machines with GPUs: a NodePool that requires other values makes none."""
-    labels: Mapping[str, str]
+    labels: Mapping[str, str] = field(default_factory=dict)
     """Label key -> attribute, known before the node exists (on gfd: all labels)."""
-    after_boot: Mapping[str, str]
+    after_boot: Mapping[str, str] = field(default_factory=dict)
     """Label key -> attribute, written only once the node runs (GFD on clouds)."""
-    machine_keys: tuple[tuple[str, ...], ...]
+    machine_keys: tuple[tuple[str, ...], ...] = ()
     """Lists of keys that may express the machine axis, best first."""
-    capacity: Mapping[Capacity, Mapping[str, str]]
+    capacity: Mapping[Capacity, Mapping[str, str]] = field(default_factory=dict)
     """The capacity types of this platform, with their labels."""
     further_capacity: Mapping[Capacity, tuple[Mapping[str, str], ...]] = field(default_factory=dict)
     """Other labels of nodes of a capacity type, for nodes that a pod gets only if its author selects them: never written."""
-    capacity_keys: tuple[str, ...]
+    capacity_keys: tuple[str, ...] = ()
     sharing: str
     """The name of a SharingScheme."""
     protect_durations: bool = False
@@ -124,9 +124,9 @@ class Protection:
     where: Literal["annotations", "labels"]
     key: str
     value: str
-    durations: bool
+    durations: bool = False
     """True if the value may be a Go duration where Platform.protect_durations."""
-    platforms: tuple[str, ...]
+    platforms: tuple[str, ...] = ()
     """The platforms that have it; empty: all."""
     any_value: bool = False
     """True if it is not known how the value is compared: any value that is not plainly false protects."""
@@ -141,7 +141,7 @@ class Words:
 
     where: Literal["annotations", "labels"]
     key: str
-    values: tuple[str, ...]
+    values: tuple[str, ...] = ()
     several: bool = False
     """True if several may be joined by commas."""
     boolean: bool = False
@@ -155,6 +155,6 @@ class GraceCap:
 
     name: str
     """For example, ``EC2 spot interruption notice``."""
-    seconds: int
-    capacity: Capacity | None
-    platforms: tuple[str, ...]
+    seconds: int = 0
+    capacity: Capacity | None = None
+    platforms: tuple[str, ...] = ()

@@ -28,8 +28,7 @@ class DeviceFields:
     """Amounts that a manifest has in fields of its own: ``gpu: {name: nvidia.com/gpu, quantity: 1}``."""
 
     container: str
-    side: str = "limits"
-    """Either ``limits`` or ``requests``."""
+    side: Literal["limits", "requests"] = "limits"
     amount: str = ""
     """The path of the number."""
     name: str = ""
@@ -59,7 +58,7 @@ class BaseObject:
     """Another object, whose pods these are, with what this place describes laid over them: the runtime
     that a TrainJob names."""
 
-    kinds: tuple[tuple[str, str], ...]
+    kinds: tuple[tuple[str, str], ...] = ()
     """The kinds that it may be of: (API group, kind)."""
     name: str
     """The path of its name."""
@@ -79,7 +78,7 @@ class DescribedPods:
 
     root: str = ""
     """The path of what holds it all."""
-    at: tuple[str, ...]
+    at: tuple[str, ...] = ()
     """Paths from ``root``, each to one kind of pod or to several of them."""
     spec: tuple[str, ...] = ()
     """Paths of a pod's whole spec."""
@@ -106,7 +105,7 @@ class Workload:
 
     name: str
     """The name in match.workloads: ``Job``, ``PyTorchJob``, ``Notebook``."""
-    kind: str
+    kind: str = ""
     """The kind of its manifest: Volcano's and Knative's are the same as those of others."""
     owners: tuple[tuple[str, str], ...] = ()
     """(API group, kind) of a controlling owner reference, e.g. ("batch", "Job")."""

@@ -15,7 +15,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from catalog import Catalog
-from catalog.parse.reader import show_yaml
 from certs.authority import CertificateError
 from certs.chain import Chain, parse_chain
 from cli.output import stderr
@@ -99,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 def _chosen(args: argparse.Namespace, catalog: Catalog) -> tuple[InstallChoices, ClusterNames | None]:
     claims = next((one for one in CLAIMS if one == args.claims), None)
     if claims is None:
-        raise InputError(file="--claims", message=f"{show_yaml(args.claims)} is not a valid value; write Fail, Ignore or Off")
+        raise InputError(file="--claims", message=f"{scope.quoted(args.claims)} is not a valid value; write Fail, Ignore or Off")
     named = scope.names(args.resource_name, catalog)
     by_flag = scope.namespaces(args.exclude_namespace)
     found = _found(args, catalog)
@@ -129,7 +128,7 @@ def _service(text: str) -> Service:
     found = _SERVICE.fullmatch(text)
     port = int(found["port"] or 443) if found else 0
     if found is None or not 0 < port <= _LAST_PORT:
-        raise InputError(file="--service", message=f"{show_yaml(text)} is not a Service; write NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+        raise InputError(file="--service", message=f"{scope.quoted(text)} is not a Service; write NAMESPACE/NAME or NAMESPACE/NAME:PORT")
     return Service(namespace=found["namespace"], name=found["name"], port=port)
 
 
@@ -138,7 +137,7 @@ def _url(text: str) -> Url:
     fragment."""
     wrong = _wrong(text)
     if wrong:
-        raise InputError(file="--url", message=f"{show_yaml(text)} {wrong}; write https://HOST:PORT")
+        raise InputError(file="--url", message=f"{scope.quoted(text)} {wrong}; write https://HOST:PORT")
     return Url(base=f"https://{urlsplit(text).netloc}")
 
 

@@ -15,10 +15,10 @@ from kube.tree import Raw
 from policies import messages, work_budget
 from policies.admitted import holding
 from policies.messages import OF_EDITS, phrase
-from policies.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
 from policies.patch import applied, valid_entries
 from policies.patch.valid_entries import ValidEntries
 from policies.planning import defaults, plan
+from policies.planning.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
 from policies.planning.plan import Plan, ReviewedPod
 from policies.pods import updates
 from policies.pods.permissions import annotated_fraction

@@ -3,13 +3,13 @@ catalog's."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
 from catalog import Catalog
-from catalog.parse.reader import show_yaml
 from documents.files import read_catalog
 from policies.document import InputError
 from policies.pods.unlisted_accelerators import is_extended
@@ -22,12 +22,18 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """The name of a namespace: a DNS label (RFC 1123)."""
 
 
+def quoted(text: str) -> str:
+    """Return what was typed, in quotes, at most 60 characters of it."""
+    shown = json.dumps(text)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
 def names(given: Sequence[str], catalog: Catalog) -> list[str]:
     """Return the values of ``--resource-name`` without those that the catalog has anyway. Raises
     InputError."""
     for name in given:
         if not is_extended(name):
-            message = f"{show_yaml(name)} is not an extended resource; write DOMAIN/NAME as in pods, for example example.com/gpu"
+            message = f"{quoted(name)} is not an extended resource; write DOMAIN/NAME as in pods, for example example.com/gpu"
             raise InputError(file="--resource-name", message=message)
     return [name for name in given if catalog.resource(name) is None]
 
@@ -36,7 +42,7 @@ def namespaces(given: Sequence[str]) -> tuple[str, ...]:
     """Return the checked values of ``--exclude-namespace``. Raises InputError."""
     for name in given:
         if not _LABEL.fullmatch(name):
-            message = f"{show_yaml(name)} is not a valid name of a namespace; see kubectl get namespaces"
+            message = f"{quoted(name)} is not a valid name of a namespace; see kubectl get namespaces"
             raise InputError(file="--exclude-namespace", message=message)
     return tuple(given)
 

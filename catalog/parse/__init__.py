@@ -1,7 +1,8 @@
 """Parse catalog data into a ``Catalog``.
 
-``merge`` lays the files over each other, ``reader`` reads typed fields, ``catalog`` assembles the whole with
-``devices``, ``kinds`` (of workloads) and ``platforms``, and ``check`` checks the sections against each other.
+``merge`` lays the files over each other, and ``records`` reads the result by the shapes of its sections: those of
+``devices``, ``kinds`` (of workloads) and ``platforms``, which ``fields`` derives from the classes of the catalog. ``catalog``
+assembles the whole, and ``check`` checks the sections against each other.
 """
 
 from catalog.parse.catalog import CatalogError as CatalogError

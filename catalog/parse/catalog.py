@@ -7,27 +7,22 @@ section by example, and ``merge`` describes how a second file is laid over it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 from catalog.catalog import Catalog
+from catalog.gpus import Gpu
+from catalog.nearest import hint
 from catalog.parse.check import checked
-from catalog.parse.devices import gpus, machines
-from catalog.parse.drivers import published
-from catalog.parse.kinds import between, parse_workload
+from catalog.parse.devices import GPU, MACHINE, PROFILES, PUBLISHED, RESOURCE, machine
+from catalog.parse.fields import COUNT, LABEL, REGEX, column, pairs, record_of, struct_of
+from catalog.parse.kinds import BETWEEN, WORKLOAD
 from catalog.parse.merge import layered
-from catalog.parse.platforms import platform, scheme
-from catalog.parse.reader import Fields, Notes, show_yaml
-from catalog.platforms import AcceleratorTaint, Capacity, GraceCap, Protection, Words
-from catalog.reserved_keys import ReservedKeys
-from catalog.resources import Measure, ResourceKind, ResourcePattern
-from kube.taints import Taint
-
-_CAPACITIES: tuple[Capacity, ...] = get_args(Capacity)
-_KINDS: tuple[ResourceKind, ...] = get_args(ResourceKind)
-_EFFECTS: tuple[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_PLACES: tuple[Literal["annotations", "labels"], ...] = ("annotations", "labels")
+from catalog.parse.platforms import GRACE_CAP, PLATFORM, PROTECTION, SCHEME, TAINT, named_platforms
+from catalog.parse.records import Record, RecordReader, SectionNames
+from catalog.published_devices import PublishedDevices
+from catalog.resources import Measure, ResourcePattern
+from catalog.shapes.structs import Struct, field_of, listed, mapped
 
 
 class CatalogError(ValueError):
@@ -45,147 +40,87 @@ def from_mappings(base: Mapping[str, Any], *overlays: Mapping[str, Any], names: 
     ``names`` are the overlays' names in messages (their files); without them ``overlay 1`` and so on. Raises
     CatalogError with every mistake.
     """
-    notes = Notes()
+    reader = RecordReader()
     titles = names or [f"overlay {number}" for number in range(1, len(overlays) + 1)]
-    data = layered([("", base), *zip(titles, overlays, strict=True)], notes)
-    catalog = _catalog(Fields(data, "", notes))
-    if not notes:
-        checked(catalog, notes)
-    if notes:
+    data = layered([("", base), *zip(titles, overlays, strict=True)], _SECTIONS, reader)
+    reader.names = SectionNames(data)
+    _write_out_sets(data, reader)
+    catalog: Catalog = reader.read(_CATALOG, data, (), "")
+    if notes := reader.notes or list(checked(catalog)):
         raise CatalogError(notes)
     return catalog
 
 
-def _catalog(top: Fields) -> Catalog:
-    whole = top.named("vendors", lambda _, entry: entry.text("whole"))
-    devices = gpus(top)
-    resources, drivers = top.records("resources", _resource), top.records("draDrivers", published)
+def _write_out_sets(data: Record, reader: RecordReader) -> None:
+    """Replace the name of a set of MIG profiles by its profiles."""
+    sets = data["migSets"]
+    for place, gpu in enumerate(data["gpus"]):
+        if isinstance(name := gpu.get("mig"), str):
+            if name not in sets:
+                reader.wrong((*gpu.at, "mig"), f'unknown set "{name}" of migSets{hint(name, sets)}')
+            data["gpus"][place] = Record({**gpu, "mig": sets.get(name, {}).get("profiles")}, gpu.at)
+
+
+def _catalog(
+    *,
+    gpus: tuple[Gpu, ...],
+    machines: tuple[Mapping[str, Any], ...],
+    clouds: Mapping[str, Any],
+    mig_sets: Mapping[str, Any],
+    whole: Mapping[str, str],
+    resources: tuple[ResourcePattern, ...],
+    misspellings: Mapping[str, str],
+    published: tuple[PublishedDevices, ...],
+    **sections: Any,
+) -> Catalog:
+    """Return the catalog of these sections. A name that somebody's device plugin really advertises is no misspelling."""
+    vendors = {gpu.model: gpu.vendor for gpu in gpus}
+    renamed = {resource.name for resource in resources}
     return Catalog(
-        gpus=devices,
-        machines=machines(top, devices, whole),
-        platforms=top.named("platforms", platform),
-        schemes=top.named("schemes", lambda _, entry: scheme(entry)),
-        resources=resources,
+        gpus=gpus,
+        machines=tuple(machine(given, clouds, vendors[given["model"]], whole) for given in machines),
         whole=whole,
-        misspellings=_misspellings(top, {resource.name for resource in resources}),
-        not_accelerators=_column(top, "notAccelerators", "name"),
-        measures=top.records("measures", _measure),
-        taints=top.records("taints", _taint),
-        spot_taints=top.records("spotTaints", _taint),
-        never_tolerate=_column(top, "neverTolerate", "key"),
-        protections=top.records("protections", _protection),
-        workloads=top.records("workloads", parse_workload),
-        grace_caps=top.records("graceCaps", _grace_cap),
-        between=top.records("between", between),
-        podless_groups=frozenset(_column(top, "podlessGroups", "group")),
-        excluded_namespaces=_column(top, "excludedNamespaces", "name"),
-        dra_drivers={one.driver: one.vendor for one in drivers},
-        published={one.driver: one for one in drivers},
-        accelerator_domains=_column(top, "acceleratorDomains", "domain"),
-        other_drivers=frozenset(_column(top, "otherDrivers", "driver")),
-        foreign_schedulers=_pairs(top, "schedulers", "name", "system"),
-        retired_families=_column(top, "retiredFamilies", "name"),
-        prices=top.named("prices", lambda _, entry: entry.text("where")),
-        label_aliases=_pairs(top, "labelAliases", "old", "key"),
-        workload_labels=_column(top, "workloadLabels", "label"),
-        reserved_keys=top.records("reservedKeys", _reserved_keys),
-        words=top.records("words", _words),
-        pod_makers=frozenset(_column(top, "podMakers", "user")),
-        other_platforms=top.named("otherPlatforms", lambda _, entry: entry.labels("labels")),
+        resources=resources,
+        misspellings={wrong: right for wrong, right in misspellings.items() if wrong not in renamed},
+        dra_drivers={devices.driver: devices.vendor for devices in published},
+        published={devices.driver: devices for devices in published},
+        **sections,
     )
 
 
-def _column(top: Fields, section: str, field: str) -> tuple[str, ...]:
-    return top.records(section, lambda entry: entry.text(field))
-
-
-def _pairs(top: Fields, section: str, left: str, right: str) -> dict[str, str]:
-    return dict(top.records(section, lambda entry: (entry.text(left), entry.text(right))))
-
-
-def _misspellings(top: Fields, renamed: set[str | None]) -> dict[str, str]:
-    """Return wrong name -> right one; a name that somebody's device plugin really advertises is no
-    misspelling."""
-    return {wrong: right for wrong, right in _pairs(top, "misspellings", "wrong", "right").items() if wrong not in renamed}
-
-
-def _measure(entry: Fields) -> Measure:
-    return Measure(name=entry.text("name"), unit=entry.whole("unit") or None)
-
-
-def _resource(entry: Fields) -> ResourcePattern:
-    name = entry.maybe_text("name")
-    pattern = entry.maybe_text("pattern")
-    if (name is None) == (pattern is None):
-        entry.notes.append(f"{entry.path}: expected either a name or a pattern")
-    return ResourcePattern(
-        name=name,
-        pattern=_anchored(re.escape(name or "") if pattern is None else pattern, entry),
-        vendor=entry.text("vendor"),
-        kind=entry.choice("kind", _KINDS),
-        profile=entry.maybe_text("profile"),
-        parts={mode: _numbers(item, path, entry.notes) for mode, item, path in entry.mapped("parts")} if "parts" in entry else {},
-    )
-
-
-def _numbers(item: object, path: str, notes: Notes) -> tuple[int, ...]:
-    if isinstance(item, list) and item and all(type(number) is int and number > 0 for number in item):
-        return tuple(item)
-    notes.wanted(path, "a list of whole numbers, at least 1", item)
-    return (1,)
-
-
-def _anchored(pattern: str, entry: Fields) -> re.Pattern[str]:
-    try:
-        return re.compile(f"^(?:{pattern})$", re.ASCII)
-    except re.error as error:
-        entry.notes.append(f"{entry.at('pattern')}: expected a regular expression, got {show_yaml(pattern)}: {error}")
-        return re.compile("^$")
-
-
-def _taint(entry: Fields) -> AcceleratorTaint:
-    effect = entry.maybe_choice("effect", _EFFECTS) or "NoSchedule"
-    taint = Taint(key=entry.text("key"), value=entry.maybe_text("value") or "", effect=effect)
-    return AcceleratorTaint(vendor=entry.text("vendor"), taint=taint, platforms=entry.texts("platforms"))
-
-
-def _protection(entry: Fields) -> Protection:
-    return Protection(
-        where=entry.choice("where", _PLACES),
-        key=entry.text("key"),
-        value=entry.text("value"),
-        durations=entry.flag("durations"),
-        platforms=entry.texts("platforms"),
-        any_value=entry.flag("anyValue"),
-        only_judged=entry.flag("onlyJudged"),
-    )
-
-
-def _words(entry: Fields) -> Words:
-    return Words(
-        where=entry.choice("where", _PLACES),
-        key=entry.text("key"),
-        values=entry.texts("values"),
-        several=entry.flag("several"),
-        boolean=entry.flag("boolean"),
-    )
-
-
-def _reserved_keys(entry: Fields) -> ReservedKeys:
-    return ReservedKeys(
-        reader=entry.text("reader"),
-        prefix=entry.text("prefix"),
-        labels=frozenset(entry.texts("labels")),
-        annotations=frozenset(entry.texts("annotations")),
-        others=frozenset(entry.texts("others")),
-        slips=entry.labels("slips") if "slips" in entry else {},
-    )
-
-
-def _grace_cap(entry: Fields) -> GraceCap:
-    return GraceCap(
-        name=entry.text("name"),
-        seconds=entry.whole("seconds") or 0,
-        capacity=entry.maybe_choice("capacity", _CAPACITIES),
-        platforms=entry.texts("platforms"),
-    )
+_CATALOG = struct_of(
+    Catalog,
+    field_of("clouds", mapped(record_of("type", REGEX))),
+    field_of("migSets", mapped(record_of("profiles", PROFILES)), store="mig_sets"),
+    build=_catalog,
+    gpus=listed(GPU),
+    machines=listed(MACHINE),
+    platforms=mapped(PLATFORM, build=named_platforms),
+    schemes=mapped(SCHEME),
+    resources=listed(RESOURCE),
+    whole=("vendors", mapped(record_of("whole"))),
+    misspellings=pairs("wrong", "right"),
+    not_accelerators=column("name"),
+    measures=listed(struct_of(Measure, unit=COUNT)),
+    taints=listed(TAINT),
+    spot_taints=listed(TAINT),
+    never_tolerate=column("key"),
+    protections=listed(PROTECTION),
+    workloads=listed(WORKLOAD),
+    grace_caps=listed(GRACE_CAP),
+    excluded_namespaces=column("name"),
+    dra_drivers=None,
+    published=("draDrivers", listed(PUBLISHED)),
+    foreign_schedulers=("schedulers", pairs("name", "system")),
+    label_aliases=pairs("old", "key"),
+    between=listed(BETWEEN),
+    podless_groups=column("group", frozenset),
+    accelerator_domains=column("domain"),
+    other_drivers=column("driver", frozenset),
+    retired_families=column("name"),
+    workload_labels=column("label"),
+    pod_makers=column("user", frozenset),
+    prices=mapped(record_of("where")),
+    other_platforms=mapped(Struct(build=lambda labels=(): dict(labels), fields=(field_of("labels", mapped(LABEL)),))),
+)
+_SECTIONS = {section.name: section for section in _CATALOG.fields}

@@ -1,13 +1,16 @@
-"""Parse catalog data on kinds of workloads."""
+"""The shapes of kinds of workloads, and whether a webhook can reach the pods that one describes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any
 
-from catalog.parse.reader import Fields, Notes, show_yaml
-from catalog.workload import FIELDS, BaseObject, Between, DescribedPods, DeviceFields, TemplatePatch, Workload, join_path
+from catalog.parse.fields import KIND, each, first, struct_of
+from catalog.shapes.scalars import TEXT, PatternText
+from catalog.shapes.structs import field_of, listed
+from catalog.workload import FIELDS, BaseObject, Between, DescribedPods, Workload, join_path
+from kube.tree import kind_of
 
 _RESOURCE = re.compile(r"[a-z][a-z0-9]*")
 _VERSION = re.compile(r"(?:[a-z0-9.-]+/)?v[a-z0-9]+")
@@ -16,106 +19,32 @@ _PATH = re.compile(rf"{_STEPS}(?:(?:\[\*\]|\.\*)(?:\.{_STEPS}|$)){{0,2}}", re.AS
 """Names joined by dots, with two stars at most: a webhook's condition can express no more, and no kind is
 known to need as many."""
 _END = re.compile(rf"{_STEPS}(?:=.+)?", re.ASCII)
-_SIDES = ("limits", "requests")
-_KUEUE: tuple[Literal["suspends", "gates"], ...] = ("suspends", "gates")
-
-_SLURM: tuple[Literal["workload", "controller"], ...] = ("workload", "controller")
+_PATHS = listed(TEXT, alone=True)
 
 
-def parse_workload(entry: Fields) -> Workload:
-    """Return one line of the section ``workloads``."""
-    return Workload(
-        name=entry.text("name"),
-        kind=entry.maybe_text("kind") or entry.text("name"),
-        owners=_kinds(entry, "owners"),
-        labels=entry.texts("labels"),
-        service=entry.flag("service"),
-        api_version=entry.texts("apiVersions"),
-        resource=entry.maybe_text("resource") or "",
-        cluster=entry.flag("cluster"),
-        through=next(iter(_kinds(entry, "through")), None),
-        scheduler=entry.maybe_text("scheduler") or "",
-        templates=entry.texts("templates"),
-        places=entry.records("pods", _place),
-        refers=entry.records("refers", _base),
-        finished=entry.texts("finished"),
-        kueue=entry.maybe_choice("kueue", _KUEUE),
-        slurm=entry.maybe_choice("slurm", _SLURM),
-    )
+def _place(**given: Any) -> DescribedPods:
+    fields = {name: given.pop(name) for name in FIELDS if name in given}
+    return DescribedPods(fields={name: paths for name, paths in fields.items() if paths}, **given)
 
 
-def between(entry: Fields) -> Between:
-    """Return one line of the section ``between``."""
-    plural = entry.text("resource")
-    if plural and not _RESOURCE.fullmatch(plural):
-        entry.notes.append(
-            f"{entry.at('resource')}: expected the kind as the API's paths have it, such as revisions, got {show_yaml(plural)}"
-        )
-    return Between(group=entry.text("group"), kind=entry.text("kind"), resource=plural)
+_PLACE = struct_of(
+    DescribedPods,
+    *(field_of(name, _PATHS) for name in FIELDS),
+    build=_place,
+    **each("at spec labels annotations containers init_containers resources", _PATHS),
+    fields=None,
+    base=listed(struct_of(BaseObject), first),
+)
 
 
-def _kinds(entry: Fields, key: str) -> tuple[tuple[str, str], ...]:
-    return tuple(_kind(item, path, entry.notes) for item, path in entry.listed(key))
+def _workload(*, name: str, kind: str = "", **given: Any) -> Workload:
+    return Workload(name=name, kind=kind or name, **given)
 
 
-def _kind(item: object, path: str, notes: Notes) -> tuple[str, str]:
-    """Return ``batch/Job`` as (group, kind); the core group is empty: ``/Node``."""
-    if isinstance(item, str) and item.count("/") == 1:
-        group, kind = item.split("/")
-        return group, kind
-    notes.wanted(path, "an API group and kind such as batch/Job", item)
-    return "", ""
-
-
-def _place(entry: Fields) -> DescribedPods:
-    base = entry.records("base", _base)
-    return DescribedPods(
-        root=entry.maybe_text("root") or "",
-        at=_several(entry, "at"),
-        spec=_several(entry, "spec"),
-        labels=_several(entry, "labels"),
-        annotations=_several(entry, "annotations"),
-        containers=_several(entry, "containers"),
-        init_containers=_several(entry, "initContainers"),
-        resources_as=entry.maybe_text("resourcesAs") or "resources",
-        resources=_several(entry, "resources"),
-        devices=entry.records("devices", _devices),
-        fields={name: paths for name in FIELDS if (paths := _several(entry, name))},
-        patches=entry.records("patches", _patch),
-        base=base[0] if base else None,
-    )
-
-
-def _several(entry: Fields, key: str) -> tuple[str, ...]:
-    """Return a field that is one text or a list of them."""
-    value = entry.raw(key)
-    return (value,) if isinstance(value, str) else entry.texts(key)
-
-
-def _devices(entry: Fields) -> DeviceFields:
-    return DeviceFields(
-        container=entry.text("container"),
-        side=entry.maybe_choice("side", _SIDES) or _SIDES[0],
-        amount=entry.maybe_text("amount") or "",
-        name=entry.maybe_text("name") or "",
-        default=entry.maybe_text("default") or "",
-        amounts=entry.maybe_text("amounts") or "",
-    )
-
-
-def _patch(entry: Fields) -> TemplatePatch:
-    return TemplatePatch(
-        at=entry.maybe_text("at") or ".",
-        path=entry.text("path"),
-        of=entry.maybe_text("of") or "",
-        only=entry.maybe_text("only") or "",
-    )
-
-
-def _base(entry: Fields) -> BaseObject:
-    return BaseObject(
-        kinds=_kinds(entry, "kinds"), name=entry.text("name"), kind=entry.maybe_text("kind") or "", place=entry.whole("place")
-    )
+WORKLOAD = struct_of(Workload, build=_workload, through=listed(KIND, first), api_version="apiVersions", places=("pods", listed(_PLACE)))
+BETWEEN = struct_of(
+    Between, resource=PatternText(wanted="the kind as the API's paths have it, such as revisions", pattern=_RESOURCE.pattern)
+)
 
 
 def unreachable(workload: Workload) -> Iterator[str]:
@@ -126,20 +55,20 @@ def unreachable(workload: Workload) -> Iterator[str]:
     where = f"workloads: {workload.name}"
     what = "templates" if workload.templates else "pods"
     if not _RESOURCE.fullmatch(workload.resource):
-        yield f"{where}: {what} need a resource, the kind as the API's paths have it (deployments), got {show_yaml(workload.resource)}"
+        yield f"{where}: {what} need a resource, the kind as the API's paths have it (deployments), got {kind_of(workload.resource)}"
     if not workload.api_version:
         yield f"{where}: {what} need apiVersions"
     for version in workload.api_version:
         if not _VERSION.fullmatch(version):
-            yield f"{where}: expected an apiVersion such as apps/v1, got {show_yaml(version)}"
+            yield f"{where}: expected an apiVersion such as apps/v1, got {kind_of(version)}"
     for path in (*workload.templates, *(path for place in workload.places for path in paths_of(place))):
         if not _PATH.fullmatch(path):
-            yield f"{where}: expected a path of names such as spec.template, with two * or [*] at most, got {show_yaml(path)}"
+            yield f"{where}: expected a path of names such as spec.template, with two * or [*] at most, got {kind_of(path)}"
     for text in workload.finished:
         if not _END.fullmatch(text):
             wanted = "a path of names, and a value if only that one counts, such as status.phase=Failed"
-            yield f"{where}: expected {wanted}, got {show_yaml(text)}"
-    yield from (f"{where}: pods[{number}] has no containers" for number, one in enumerate(workload.places) if not _holds(one))
+            yield f"{where}: expected {wanted}, got {kind_of(text)}"
+    yield from (f"{where}: pods[{number}] has no containers" for number, place in enumerate(workload.places) if not _holds(place))
 
 
 def _holds(place: DescribedPods) -> bool:
@@ -152,11 +81,11 @@ def paths_of(place: DescribedPods) -> Iterator[str]:
     yield from starts
     named = (*place.containers, *place.init_containers, *place.resources)
     fields = (path for paths in place.fields.values() for path in paths)
-    devices = (path for one in place.devices for path in (one.amount, one.name, one.amounts) if path)
+    devices = (path for device in place.devices for path in (device.amount, device.name, device.amounts) if path)
     base = (place.base.name,) if place.base else ()
     patches = (_under(patch.at, patch.path) for patch in place.patches)
     plain = (*place.spec, *place.labels, *place.annotations, *patches, *fields, *devices, *base)
-    for path in (*(one.rpartition("=")[2] for one in named), *plain):
+    for path in (*(text.rpartition("=")[2] for text in named), *plain):
         if path.startswith("/"):
             yield join_path(place.root, path[1:])
         else:

@@ -8,132 +8,91 @@ written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from catalog.nearest import hint
-from catalog.parse.reader import Notes, Record
+from catalog.parse.records import Record, RecordReader
+from catalog.shapes.scalars import ANY_MAP, wants
+from catalog.shapes.structs import Field, Items, Mapped, Struct
+from kube.tree import Path
 
-Key = Callable[[Mapping[str, Any]], object]
-
-
-def _field(name: str) -> Key:
-    return lambda record: record.get(name)
-
-
-LISTS: Mapping[str, Key | None] = {
-    "gpus": _field("model"),
-    "machines": lambda record: (record.get("cloud"), record.get("type") or ("of", record.get("model"))),
-    "resources": lambda record: record.get("name") or ("pattern", record.get("pattern")),
-    "misspellings": _field("wrong"),
-    "notAccelerators": _field("name"),
-    "measures": _field("name"),
-    "acceleratorDomains": _field("domain"),
-    "taints": None,
-    "spotTaints": None,
-    "neverTolerate": _field("key"),
-    "protections": lambda record: (record.get("where"), record.get("key")),
-    "workloads": _field("name"),
-    "graceCaps": _field("name"),
-    "between": lambda record: (record.get("group"), record.get("kind")),
-    "podlessGroups": _field("group"),
-    "excludedNamespaces": _field("name"),
-    "retiredFamilies": _field("name"),
-    "draDrivers": _field("driver"),
-    "labelAliases": _field("old"),
-    "otherDrivers": _field("driver"),
-    "schedulers": _field("name"),
-    "workloadLabels": _field("label"),
-    "podMakers": _field("user"),
-    "reservedKeys": _field("prefix"),
-    "words": lambda record: (record.get("where"), record.get("key")),
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "machines": ("cloud", "type|model"),
+    "resources": ("name|pattern",),
+    "taints": (),
+    "spotTaints": (),
+    "protections": ("where", "key"),
+    "between": ("group", "kind"),
+    "reservedKeys": ("prefix",),
+    "words": ("where", "key"),
 }
-"""Sections that are lists of records -> the key that distinguishes records; None: the whole record."""
-MAPS = ("prices", "clouds", "vendors", "migSets", "platforms", "otherPlatforms", "schemes")
-
+"""Sections whose records are distinguished by other fields than the first: of ``type|model`` by the one that is set, by all of them
+if none is named here."""
 SOURCES = "sources"
 """The section with the sources of facts: for people, and not read by any code."""
+_NESTED = (dict, list)
 
 
-def layered(layers: Sequence[tuple[str, object]], notes: Notes) -> Record:
-    """Return all ``(name, data)`` layers as one record, later ones over earlier; a name precedes the paths
-    of its layer."""
-    merged = Record({}, "")
+def layered(layers: Sequence[tuple[str, object]], sections: Mapping[str, Field], reader: RecordReader) -> Record:
+    """Return all ``(name, data)`` layers as one record, later ones over earlier. ``reader`` collects what is no section."""
+    empty = {name: [] if isinstance(section.shape, Items) else Record({}, ("", name)) for name, section in sections.items()}
+    merged = Record(empty, ("",))
     for name, data in layers:
-        for section, value in _sections(name, data, notes).items():
-            merged[section] = _section(section, merged.get(section), value)
+        if not isinstance(data, Mapping):
+            reader.wrong((name or "catalog",), str(wants("a map of sections", data, "gpus: [...]")))
+            continue
+        for section, value in data.items():
+            if section in sections and value is not None:
+                records = _located(value, (name, section))
+                if _are_records(records, sections[section], (name, section), reader):
+                    merged[section] = _section(sections[section], merged[section], records)
+            elif section not in (SOURCES, *sections):
+                reader.wrong((name, str(section)), f"unknown section{hint(str(section), sections)}")
     return merged
 
 
-def _sections(name: str, data: object, notes: Notes) -> Mapping[str, Any]:
-    """Return the sections of one layer, each a list of maps or a map of maps; anything else is noted and
-    left out."""
-    prefix = f"{name}: " if name else ""
-    if not isinstance(data, Mapping):
-        notes.wanted(name or "catalog", "a map of sections such as gpus", data)
-        return {}
-    found: dict[str, Any] = {}
-    for section, value in data.items():
-        if section == SOURCES:
-            continue
-        if section not in LISTS and section not in MAPS:
-            notes.append(f"{prefix}{section}: unknown section{hint(str(section), [*LISTS, *MAPS])}")
-        elif value is not None:
-            shape = _listed if section in LISTS else _mapped
-            found[section] = shape(value, f"{prefix}{section}", notes)
-    return found
+def _are_records(value: object, section: Field, path: Path, reader: RecordReader) -> bool:
+    """Return whether a section is a list or a map of maps, as its records have to be; else note why not."""
+    assert isinstance(section.shape, Items | Mapped)
+    return reader.read(replace(section.shape, of=ANY_MAP, build=list), value, path, section.written()) is not None
 
 
-def _listed(value: object, path: str, notes: Notes) -> list[Record]:
-    if not isinstance(value, list):
-        notes.wanted(path, "a list", value)
-        return []
-    items = _located(value, path)
-    for index, item in enumerate(items):
-        if not isinstance(item, Record):
-            notes.wanted(f"{path}[{index}]", "a map", item)
-    return [item for item in items if isinstance(item, Record)]
-
-
-def _mapped(value: object, path: str, notes: Notes) -> Record:
-    if not isinstance(value, Mapping):
-        notes.wanted(path, "a map", value)
-        return Record({}, path)
-    located = Record({str(name): _located(item, f"{path}.{name}") for name, item in value.items()}, path)
-    for name, item in located.items():
-        if not isinstance(item, Record):
-            notes.wanted(f"{path}.{name}", "a map", item)
-    return Record({name: item for name, item in located.items() if isinstance(item, Record)}, path)
-
-
-def _located(value: Any, path: str) -> Any:
+def _located(value: Any, path: Path) -> Any:
     """Return ``value`` with the place of every map recorded in it."""
-    if isinstance(value, Mapping):
-        return Record({str(key): _located(item, f"{path}.{key}") for key, item in value.items()}, path)
+    if isinstance(value, dict):
+        items = ((str(key), item) for key, item in value.items())
+        return Record({key: _located(item, (*path, key)) if isinstance(item, _NESTED) else item for key, item in items}, path)
     if isinstance(value, list):
-        return [_located(item, f"{path}[{index}]") for index, item in enumerate(value)]
+        return [_located(item, (*path, index)) if isinstance(item, _NESTED) else item for index, item in enumerate(value)]
     return value
 
 
-def _section(name: str, under: Any, over: Any) -> Any:
-    key = LISTS.get(name)
-    if under is None or key is None:
-        return over if under is None else _laid(under, over)
-    return _records(under, over, key)
-
-
-def _records(under: list[Record], over: list[Record], key: Key) -> list[Record]:
-    """Return both lists; a record of ``over`` is merged into the one of ``under`` with the same natural
-    key."""
+def _section(section: Field, under: Any, over: Any) -> Any:
+    """Return both layers of a section; a record of ``over`` is merged into the one of ``under`` with the same natural key."""
+    names = _key_fields(section)
+    if not names:
+        return _laid(under, over)
     result = list(under)
-    places = {key(record): place for place, record in enumerate(under)}
+    places = {_key(names, record): place for place, record in enumerate(under)}
     for record in over:
-        place = places.get(key(record))
+        place = places.get(_key(names, record))
         if place is None:
             result.append(record)
         else:
             result[place] = _laid(result[place], record)
     return result
+
+
+def _key_fields(section: Field) -> tuple[str, ...]:
+    """Return the fields that distinguish the records of a list; none of a map."""
+    records = section.shape.of if isinstance(section.shape, Items) else None
+    return KEYS.get(section.name, (records.fields[0].name,)) if isinstance(records, Struct) else ()
+
+
+def _key(names: tuple[str, ...], record: Record) -> tuple[str, ...]:
+    return tuple(next((f"{part}={record[part]!r}" for part in name.split("|") if record.get(part) is not None), "") for name in names)
 
 
 def _laid(under: Any, over: Any) -> Any:

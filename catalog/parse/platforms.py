@@ -1,132 +1,70 @@
-"""Parse catalog data on platforms and on their ways of sharing GPUs."""
+"""The shapes of platforms, of their ways of sharing GPUs, and of the taints of their nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, Literal, TypeVar, get_args
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any, get_args
 
-from catalog.parse.reader import Fields, Notes, label_value, meant, record
-from catalog.platforms import Capacity, Operator, Platform, Sharing, SharingScheme, Variant
-from kube.labels import Expression, Possible
-
-T = TypeVar("T")
-C = TypeVar("C", bound=str)
-
-_CAPACITIES: tuple[Capacity, ...] = get_args(Capacity)
-_SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
-_OPERATORS: tuple[Operator, ...] = get_args(Operator)
-_STRATEGIES: tuple[Literal["mixed", "single"], ...] = ("mixed", "single")
+from catalog.parse.devices import PLATFORMS
+from catalog.parse.fields import LABEL, PossibleValues, struct_of
+from catalog.platforms import AcceleratorTaint, GraceCap, Operator, Platform, Protection, Sharing, SharingScheme, Variant
+from catalog.shapes.scalars import TEXT, Name, WordChoice
+from catalog.shapes.structs import Struct, field_of, listed, mapped
+from kube.labels import Expression
+from kube.taints import Taint
 
 
-def platform(name: str, entry: Fields) -> Platform:
-    return Platform(
-        name=name,
-        cloud=entry.maybe_text("cloud"),
-        creates_nodes=entry.flag("createsNodes"),
-        makes_slices=entry.flag("makesSlices"),
-        slices=entry.texts("slices"),
-        partition_sizes={model: _texts(item, path, entry.notes) for model, item, path in entry.mapped("partitionSizes")},
-        anchor=entry.text("anchor"),
-        anchor_value=entry.maybe_text("anchorValue") or "",
-        not_with=entry.texts("notWith"),
-        type_prefix=entry.maybe_text("typePrefix") or "",
-        node_classes=entry.texts("nodeClasses"),
-        gpu_pools={key: _values(item, path, entry.notes) for key, item, path in entry.mapped("gpuPools")},
-        labels=entry.labels("labels"),
-        after_boot=entry.labels("afterBoot"),
-        machine_keys=tuple(_key_list(item, path, entry.notes) for item, path in entry.listed("machineKeys")),
-        capacity=_by_choice(entry, "capacity", _CAPACITIES, _labels),
-        further_capacity=_by_choice(entry, "furtherCapacity", _CAPACITIES, _label_sets),
-        capacity_keys=entry.texts("capacityKeys"),
-        sharing=entry.text("sharing"),
-        protect_durations=entry.flag("protectDurations"),
-    )
+def named_platforms(pairs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Platform]:
+    return {name: Platform(name=name, **given) for name, given in pairs}
 
 
-def _values(item: object, path: str, notes: Notes) -> tuple[str, ...]:
-    if isinstance(item, list) and item:
-        return tuple(label_value(value, path, notes) for value in item)
-    notes.wanted(path, "a list of label values", item)
-    return ()
+PLATFORM = struct_of(
+    Platform,
+    build=dict,
+    name=None,
+    partition_sizes=mapped(listed(TEXT), keys=Name(noun="GPU model", known="models")),
+    gpu_pools=mapped(listed(LABEL, least=1)),
+    machine_keys=listed(listed(TEXT, least=1)),
+    sharing=Name(noun="scheme", known="schemes"),
+)
 
 
-def _key_list(item: object, path: str, notes: Notes) -> tuple[str, ...]:
-    if isinstance(item, list) and item and all(isinstance(key, str) for key in item):
-        return tuple(item)
-    notes.wanted(path, "a list of label keys", item)
-    return ()
-
-
-def _by_choice(entry: Fields, key: str, among: tuple[C, ...], read: Callable[[Any, str, Notes], T]) -> dict[C, T]:
-    """Return a map whose keys are among a few words."""
-    found: dict[C, T] = {}
-    for name, item, path in entry.mapped(key):
-        word = next((word for word in among if word == name), None)
-        if word is None:
-            entry.notes.append(f"{path}: unknown, expected one of {', '.join(among)}{meant(name, among)}")
-        else:
-            found[word] = read(item, path, entry.notes)
-    return found
-
-
-def _labels(item: object, path: str, notes: Notes) -> dict[str, str]:
-    if isinstance(item, Mapping):
-        return {str(key): label_value(value, f"{path}.{key}", notes) for key, value in item.items()}
-    notes.wanted(path, "a map of labels", item)
-    return {}
-
-
-def _label_sets(item: object, path: str, notes: Notes) -> tuple[dict[str, str], ...]:
-    if isinstance(item, list):
-        return tuple(_labels(each, f"{path}[{place}]", notes) for place, each in enumerate(item))
-    notes.wanted(path, "a list of maps of labels", item)
-    return ()
-
-
-def _texts(item: object, path: str, notes: Notes) -> tuple[str, ...]:
-    if isinstance(item, list) and all(isinstance(text, str) for text in item):
-        return tuple(item)
-    notes.wanted(path, "a list of strings", item)
-    return ()
-
-
-def scheme(entry: Fields) -> SharingScheme:
-    return SharingScheme(
-        variants=tuple(variant for group in entry.records("variants", _variants) for variant in group),
-        exclude=_by_choice(entry, "exclude", _SHARINGS, _expressions),
-        only=_by_choice(entry, "only", _SHARINGS, _expressions),
-        slice_key=entry.maybe_text("sliceKey"),
-    )
-
-
-def _variants(entry: Fields) -> tuple[Variant, ...]:
+def _variants(*, resources: tuple[str, ...] = (), resource: str | None = None, **given: Any) -> tuple[Variant, ...]:
     """Return one variant for each of ``resources`` if a line names several; else one."""
-    names: tuple[str | None, ...] = entry.texts("resources") or (entry.maybe_text("resource"),)
-    plain = Variant(
-        sharing=entry.choice("sharing", _SHARINGS),
-        vendor=entry.text("vendor"),
-        strategy=entry.maybe_choice("strategy", _STRATEGIES),
-        per_profile=entry.flag("perProfile"),
-        suffix=entry.maybe_text("suffix") or "",
-        labels={key: _possible(item, path, entry.notes) for key, item, path in entry.mapped("labels")},
-    )
-    return tuple(replace(plain, resource=name) for name in names)
+    return tuple(Variant(resource=name, **given) for name in resources or (resource,))
 
 
-def _possible(item: object, path: str, notes: Notes) -> Possible:
-    if isinstance(item, list) and item:
-        return tuple(None if value is None else label_value(value, path, notes) for value in item)
-    notes.wanted(path, "a list of the values that the label may have, null for absent", item)
-    return (None,)
+_VARIANT = struct_of(Variant, field_of("resources", listed(TEXT)), build=_variants, labels=mapped(PossibleValues()))
+_EXPRESSION = Struct(
+    build=Expression,
+    fields=(
+        field_of("key", required=True),
+        field_of("operator", WordChoice(values=get_args(Operator)), required=True),
+        field_of("values", listed(TEXT)),
+    ),
+)
+_EXPRESSIONS = mapped(listed(_EXPRESSION), keys=WordChoice(values=get_args(Sharing)))
+SCHEME = struct_of(
+    SharingScheme,
+    variants=listed(_VARIANT, lambda variants: tuple(chain.from_iterable(variants))),
+    exclude=_EXPRESSIONS,
+    only=_EXPRESSIONS,
+)
 
 
-def _expressions(item: object, path: str, notes: Notes) -> tuple[Expression, ...]:
-    if isinstance(item, list):
-        return tuple(record(each, f"{path}[{place}]", notes, _expression) for place, each in enumerate(item))
-    notes.wanted(path, "a list of expressions", item)
-    return ()
+def _taint(*, vendor: str, platforms: tuple[str, ...] = (), **given: Any) -> AcceleratorTaint:
+    return AcceleratorTaint(vendor=vendor, taint=Taint(**given), platforms=platforms)
 
 
-def _expression(entry: Fields) -> Expression:
-    return Expression(key=entry.text("key"), operator=entry.choice("operator", _OPERATORS), values=entry.texts("values"))
+TAINT = struct_of(
+    AcceleratorTaint,
+    field_of("key", required=True),
+    field_of("value"),
+    field_of("effect", WordChoice(values=("NoSchedule", "PreferNoSchedule", "NoExecute"))),
+    build=_taint,
+    taint=None,
+    platforms=PLATFORMS,
+)
+PROTECTION = struct_of(Protection, platforms=PLATFORMS)
+GRACE_CAP = struct_of(GraceCap, platforms=PLATFORMS)

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from catalog.nearest import hint
+from catalog.shapes.scalars import ANY_LIST, ANY_MAP, TEXT, UNBOUNDED, Flag, Mistake, PatternText, Scalar, Whole, WordChoice
+from catalog.shapes.struct_parser import StructReader
+from catalog.shapes.structs import Struct, field_of, listed
 from cli.policy_cases.outcome import PARTS
-from kube.tree import kind_of
+from kube.tree import Path, kind_of
 from policies.document import Document, InputError
 from policies.verdict import MODES
 from sources.sources import MIG_STRATEGIES, QUEUES
@@ -26,21 +28,64 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType({
     "phase": "mutate", "operation": "CREATE", "defaults": True, "oldPod": None, "pod": None, "review": None, "claim": None,
 })  # fmt: skip
 """``defaults``: the API server's own defaults are filled into the pod first, as they are before any webhook is called."""
-SUBJECTS = ("pod", "review", "claim")
-KEYS = ("why", "policies", *DEFAULTS, "expect")
 LIBRARY = "library"
 """In ``policies`` the policies that Berth ships; a folder of that name is ``./library``."""
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "migStrategy": MIG_STRATEGIES,
-    "maxMode": MODES,
-    "phase": ("mutate", "validate"),
-    "operation": ("CREATE", "UPDATE"),
-}
-_TEXTS = ("namespace", "user", "subresource", "review")
-_MAPS = ("pod", "oldPod", "claim")
-_PATHS = ("catalog", "facts", "policies")
-"""Lists of maps and of paths; a single path may stand alone."""
-CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
+_SUBJECTS = ("pod", "review", "claim")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ObjectOrPath(Scalar):
+    """An object, or a path."""
+
+    def parse(self, value: object, example: str, names: Any) -> Any:
+        if not isinstance(value, dict | str) or not value:
+            raise Mistake(f"must be an object, or a path relative to this file; found {kind_of(value)}")
+        return value
+
+
+def _claim_is_of_a_kind(given: Mapping[str, Any], kind: str) -> Iterator[tuple[Path, str]]:
+    kinds = ("ResourceClaim", "ResourceClaimTemplate")
+    if "claim" in given and given["claim"].get("kind") not in kinds:
+        yield ("claim", "kind"), f"must be {' or '.join(kinds)}; found {kind_of(given['claim'].get('kind'))}"
+
+
+_SENTENCE = PatternText(wanted="a sentence that says what the case is there for", pattern=r"\s*\S[\s\S]*", most=UNBOUNDED)
+_TEXTS = listed(TEXT)
+_OBJECTS = listed(_ObjectOrPath(), alone=True)
+_PARTS: Mapping[type, Scalar] = {list: ANY_LIST, bool: Flag(), int: Whole(most=None), str: TEXT}
+_CASE = Struct(
+    build=dict,
+    one_of=_SUBJECTS,
+    rules=(_claim_is_of_a_kind,),
+    fields=(
+        field_of("why", _SENTENCE, required=True),
+        field_of("policies", _OBJECTS, required=True, example="[../policies] or objects, or give --policies PATH"),
+        field_of("platforms", _TEXTS),
+        field_of("migStrategy", WordChoice(values=MIG_STRATEGIES)),
+        field_of("queues", listed(WordChoice(values=QUEUES))),
+        field_of("maxMode", WordChoice(values=MODES)),
+        field_of("catalog", _OBJECTS),
+        field_of("facts", _OBJECTS),
+        field_of("allNodes", Flag()),
+        field_of("namespace"),
+        field_of("user"),
+        field_of("groups", _TEXTS),
+        field_of("subresource"),
+        field_of("phase", WordChoice(values=("mutate", "validate"))),
+        field_of("operation", WordChoice(values=("CREATE", "UPDATE"))),
+        field_of("defaults", Flag()),
+        field_of("oldPod", ANY_MAP),
+        field_of("pod", ANY_MAP),
+        field_of("review"),
+        field_of("claim", ANY_MAP),
+        field_of(
+            "expect",
+            Struct(build=dict, fields=tuple(field_of(name, _PARTS[part]) for name, part in PARTS.items())),
+            required=True,
+            example="{} and let berth test --write fill it in",
+        ),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,88 +119,19 @@ def read_case(document: Document, defaults: Mapping[str, Any]) -> Case | list[In
     """Return the case in a document, or everything that is wrong with it. ``defaults``: for keys that it leaves out."""
     if not isinstance(document.value, dict):
         return [document.error((), f"must be a test case, a map with why, policies, pod and expect; found {kind_of(document.value)}")]
+    if not document.value.keys() & {"why", "expect", *_SUBJECTS}:
+        message = "is not a test case (a map with why, policies, pod and expect); move it elsewhere, or pass single files"
+        return [document.error((), message)]
     given = {**defaults, **document.value}
-    errors = list(_errors(document, given))
-    if errors:
-        return errors
-    return Case(document=document, given=given, expected=given["expect"] or {})
+    if given.get("expect", {}) is None:
+        given["expect"] = {}
+    reader = StructReader("", None)
+    reader.read(_CASE, {key: value for key, value in given.items() if value is not None or DEFAULTS.get(key, "") is not None}, (), "")
+    if reader.errors:
+        return [document.error(path, message) for path, message in reader.errors]
+    return Case(document=document, given=given, expected=given["expect"])
 
 
 def is_object(document: Document) -> bool:
     """Return whether a document is a Kubernetes object, such as a policy beside the cases that name it."""
     return isinstance(document.value, dict) and "kind" in document.value and "apiVersion" in document.value
-
-
-def _errors(document: Document, given: Mapping[str, Any]) -> Iterator[InputError]:
-    if not given.keys() & {"why", "expect", *SUBJECTS} & document.value.keys():
-        yield document.error((), "is not a test case (a map with why, policies, pod and expect); move it elsewhere, or pass single files")
-        return
-    for key in document.value:
-        if key not in KEYS:
-            yield document.error((str(key),), f"is not a key of a test case{hint(str(key), KEYS)}")
-    if not isinstance(given.get("why"), str) or not given["why"].strip():
-        yield document.error(("why",), "must be a sentence: what the case is there for")
-    if "policies" not in given:
-        yield document.error(("policies",), "is missing; write a path such as [../policies], objects inline, or give --policies PATH")
-    subjects = [key for key in SUBJECTS if given[key] is not None]
-    if len(subjects) != 1:
-        named = f"found {' and '.join(subjects)}" if subjects else "found none"
-        yield document.error((), f"must have one of pod, review and claim; {named}")
-    if "expect" not in given:
-        yield document.error(("expect",), "is missing; write expect: {} and let berth test --write fill it in")
-    yield from _misshapen(document, given)
-    yield from _expectation(document, given.get("expect"))
-
-
-def _misshapen(document: Document, given: Mapping[str, Any]) -> Iterator[InputError]:
-    for key, words in _WORDS.items():
-        if given[key] not in words:
-            yield document.error((key,), f"must be one of {', '.join(words)}; found {kind_of(given[key])}")
-    for key in _TEXTS:
-        if not isinstance(given[key], str) and not (key == "review" and given[key] is None):
-            yield document.error((key,), f"must be text; found {kind_of(given[key])}")
-    for key in _MAPS:
-        if given[key] is not None and not isinstance(given[key], dict):
-            yield document.error((key,), f"must be a map; found {kind_of(given[key])}")
-    for key in ("platforms", "queues", "groups"):
-        yield from _names(document, key, given[key])
-    for key in _PATHS:
-        yield from _maps_and_paths(document, key, given.get(key, []))
-    for key in ("defaults", "allNodes"):
-        if not isinstance(given[key], bool):
-            yield document.error((key,), f"must be true or false; found {kind_of(given[key])}")
-    claim = given["claim"]
-    if isinstance(claim, dict) and claim.get("kind") not in CLAIMS:
-        yield document.error(("claim", "kind"), f"must be {' or '.join(CLAIMS)}; found {kind_of(claim.get('kind'))}")
-
-
-def _names(document: Document, key: str, value: object) -> Iterator[InputError]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        yield document.error((key,), f"must be a list of names; found {kind_of(value)}")
-    elif key == "queues":
-        for number, one in enumerate(value):
-            if one not in QUEUES:
-                yield document.error((key, number), f'unknown queue system "{one}"{hint(one, QUEUES)}')
-
-
-def _maps_and_paths(document: Document, key: str, value: object) -> Iterator[InputError]:
-    for number, one in enumerate(value if isinstance(value, list) else [value]):
-        if not isinstance(one, dict | str) or not one:
-            at = (key, number) if isinstance(value, list) else (key,)
-            yield document.error(at, f"must be an object, or a path relative to this file; found {kind_of(one)}")
-
-
-def _expectation(document: Document, expected: object) -> Iterator[InputError]:
-    if expected is None:
-        return
-    if not isinstance(expected, dict):
-        yield document.error(("expect",), f"must be a map; found {kind_of(expected)}")
-        return
-    for key, value in expected.items():
-        if key not in PARTS:
-            yield document.error(("expect", str(key)), f"is not a part of an outcome{hint(str(key), PARTS)}")
-        elif not isinstance(value, PARTS[key]) or (isinstance(value, bool) and PARTS[key] is int):
-            yield document.error(("expect", key), f"must be {_WANTED[PARTS[key]]}; found {kind_of(value)}")
-
-
-_WANTED: Mapping[type, str] = {list: "a list", bool: "true", int: "a whole number", str: "text"}

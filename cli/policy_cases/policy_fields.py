@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog.names import CatalogNames
+from catalog.shapes.structs import Field, Struct
 from kube.tree import Path, remove_at, value_at
 from policies.objects import definition
-from policies.objects.field_types import Field, Kind, Struct
+from policies.objects.field_types import Kind
 from policies.objects.parse import understand
 from policies.policy import NodeTemplate, Policy
 

@@ -26,11 +26,11 @@ from policies.claims.claim_request import ClaimPart, ClaimRequest, parts
 from policies.claims.defaults import is_certain
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled
-from policies.outcome import PolicyOutcome, audit_outcomes, enforced_of
 from policies.patch import applied
 from policies.patch.applied import APPLIED, digest, digest_at
 from policies.patch.valid_entries import recorded
 from policies.planning.devices import of_claim
+from policies.planning.outcome import PolicyOutcome, audit_outcomes, enforced_of
 from policies.policy import Policy
 from policies.state.snapshot import Facts
 from policies.verdict import MOST_FOUND, Edit, Remark, Verdict

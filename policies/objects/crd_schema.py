@@ -13,24 +13,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from catalog.shapes.scalars import PatternText, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Shape, Struct
 from kube import duration
 from policies.objects import definition, validation
 from policies.objects import parts as part
-from policies.objects.field_types import (
-    Cel,
-    Field,
-    Items,
-    Kind,
-    Labels,
-    Memory,
-    PatternText,
-    Shape,
-    SliceSize,
-    Span,
-    Struct,
-    UsableMemory,
-    WordChoice,
-)
+from policies.objects.field_types import Cel, Kind, Memory, SliceSize, Span, UsableMemory
 from policies.objects.json_schema import Schema, json_schema
 
 Raw = dict[str, Any]
@@ -71,7 +59,7 @@ def _schema(given: Schema, shape: Shape, kind: Kind, example: str) -> Schema:
         case Items():
             most = min(shape.most, MOST_NESTED) if _nests(shape) else shape.most
             return {**given, "maxItems": most, "items": _schema(given["items"], shape.of, kind, example)}
-        case Labels():
+        case Mapped():
             values = _schema(given["additionalProperties"], part.VALUE, kind, example)
             keys = _validations([_keys(part.KEY, example)])
             return {**given, "maxProperties": MOST_LABELS, "additionalProperties": values, **keys}

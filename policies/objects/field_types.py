@@ -1,177 +1,105 @@
-"""The shapes of fields in the definition of our objects: data only, read by the parser, the JSON schema and
-the reference."""
+"""The shapes that only our objects have, beside those of ``catalog.shapes``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from catalog.names import Known
-from kube.tree import Path
+from catalog.names import CatalogNames
+from catalog.shapes.scalars import Mistake, PatternText, Scalar, require_text, wants
+from kube import duration, quantity
 
 Kind = Literal["ClusterGPUPolicy", "GPUPolicy", "GPUNodeTemplate"]
-Rule = Callable[[Mapping[str, Any], Kind], Iterator[tuple[Path, str]]]
-"""A rule between the fields of one struct: (the fields that were given and understood, the kind) -> each
-mistake, as (path, message)."""
-Merge = Literal["each", "least", "most", "common", "union"]
-"""How the values of several policies combine: each by itself, the smallest, the largest, the items of all,
-the items of any."""
 Reason = Literal["FieldValueInvalid", "FieldValueRequired", "FieldValueForbidden"]
 """The beginning of the API server's message: ``Invalid value: ...:``, ``Required value:``, ``Forbidden:``."""
+_SIZE = re.compile(r"([0-9]{1,4})gb", re.ASCII)
+_PROFILE = re.compile(r"[0-9]+g\.([0-9]{1,4}gb).*", re.ASCII)
+_MIB, _TIB = 2**20, 2**40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PatternText:
-    """Text that matches a pattern; ``wanted`` describes it in words: ``a label key``."""
+class TaintKey(PatternText):
+    """The key of a taint that pods are made to tolerate, which must never be one of the catalog's ``never_tolerate``."""
 
-    wanted: str
-    pattern: str | None = None
-    most: int = 253
-    """The most characters that it may have."""
-    tolerated: bool = False
-    """True for a taint key that pods are made to tolerate, which must never be one of the catalog's
-    ``never_tolerate``."""
+    def parse(self, value: object, example: str, names: CatalogNames) -> str:
+        key: str = PatternText.parse(self, value, example, names)
+        if names.never_tolerated(key):
+            raise Mistake(f'pods must never tolerate "{key}": it keeps them off nodes that cannot run them; remove it')
+        return key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
-    """A name from one of the catalog's lists."""
-
-    noun: str
-    """The noun for messages: ``GPU family``."""
-    known: Known
-    open: bool = False
-    """True if an unknown name is accepted with a warning."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemplateName:
+class TemplateName(Scalar):
     """The name of a GPUNodeTemplate."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordChoice:
-    """One of a few words, stored as what ``means`` maps it to, else as the word itself."""
-
-    values: tuple[str, ...]
-    means: Mapping[str, Any] = field(default_factory=dict)
+    def parse(self, value: object, example: str, names: CatalogNames) -> str:
+        return require_text(value, example)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flag:
-    """A boolean."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
-    """A whole number within bounds; ``unit`` is for messages: ``GB``."""
-
-    least: int = 0
-    most: int = 1_000_000
-    unit: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Scalar):
     """A duration in Go's grammar, stored as seconds; ``word`` may be written instead of one: ``Always``."""
 
     word: str | None = None
 
+    def parse(self, value: object, example: str, names: CatalogNames) -> int | str:
+        if self.word is not None and value == self.word:
+            return self.word
+        try:
+            return duration.seconds(value)
+        except duration.DurationError as error:
+            raise Mistake(f"{error}{f', or {self.word}' if self.word else ''}") from None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SliceSize:
+class SliceSize(Scalar):
     """The nominal size of a MIG profile, ``10gb``; stored as a number."""
 
+    def parse(self, value: object, example: str, names: CatalogNames) -> int:
+        text = require_text(value, example)
+        if (size := _SIZE.fullmatch(text)) and int(size[1]) in names.slice_sizes:
+            return int(size[1])
+        profile = _PROFILE.fullmatch(text)
+        advice = f"write slice: {profile[1]}" if profile else f"sizes: {', '.join(f'{size}gb' for size in names.slice_sizes)}"
+        raise Mistake(f'"{text}" is not a nominal MIG slice size; {advice}')
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsableMemory:
+class UsableMemory(Scalar):
     """A quantity of memory that some profile is verified to have, ``9.5Gi``; stored as MiB, rounded up."""
 
+    def parse(self, value: object, example: str, names: CatalogNames) -> int:
+        text = require_text(value, example)
+        try:
+            wanted = math.ceil(quantity.parse(text) / _MIB)
+        except quantity.QuantityError:
+            raise wants("an amount of memory", text, "usableMemory: 9.5Gi") from None
+        if wanted < 1 or wanted > max(names.usable_mib, default=0):
+            figures = ", ".join(f"{mib / 1024:g}Gi" for mib in names.usable_mib) or "none"
+            raise Mistake(f'no MIG profile is verified to have "{text}"; verified figures: {figures}')
+        return wanted
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Scalar):
     """An amount of memory from 1Mi to 1Ti, ``8Gi``; stored as bytes."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Items:
-    """A list, not empty unless ``least`` is 0; values given twice count once."""
-
-    of: Shape
-    least: int = 1
-    most: int = 256
-    """The most items, which bounds the cost of the API server's own rules."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
-    """A map of label keys to label values, stored as sorted pairs."""
-
-    least: int = 0
+    def parse(self, value: object, example: str, names: CatalogNames) -> int:
+        text = require_text(value, example)
+        try:
+            amount = quantity.parse(text)
+        except quantity.QuantityError:
+            raise wants("an amount of memory", text, "8Gi") from None
+        if not _MIB <= amount <= _TIB:
+            raise Mistake(f'must be an amount of memory from 1Mi to 1Ti, found "{text}"')
+        return math.ceil(amount)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Struct:
-    """A map with known fields; ``build`` makes the stored value from those that were given."""
-
-    build: Callable[..., Any]
-    fields: tuple[Field, ...]
-    rules: tuple[Rule, ...] = ()
-    any_of: tuple[str, ...] = ()
-    """At least one of these fields must be given."""
-    one_of: tuple[str, ...] = ()
-    """Exactly one of these fields must be given."""
-    not_here: Mapping[str, str] = field(default_factory=dict)
-    """Names that people type although they are no fields -> what to do instead."""
-    text: Callable[[Any], str] | None = None
-    """Renders the stored value where Kubernetes has a notation of its own: ``team=research:NoSchedule``.
-    None: field by field."""
-
-
-Shape = PatternText | Name | TemplateName | WordChoice | Flag | Whole | Span | SliceSize | UsableMemory | Memory | Items | Labels | Struct
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One field of a struct."""
-
-    name: str
-    """The name in YAML."""
-    shape: Shape
-    description: str
-    """One or two sentences for the reference and for ``kubectl explain``."""
-    example: str
-    """An example value, to write after the name: ``{in: [hopper]}``."""
-    store: str = ""
-    """The argument of ``build`` that takes the value; empty: ``name``."""
-    attribute: str | None = None
-    """The attribute of the typed object that has the value, ``machine.families``. None: ``argument``;
-    empty: the fields within it are attributes of that object."""
-    required: bool = False
-    default: str | bool | None = None
-    kinds: tuple[Kind, ...] = ()
-    """The kinds that have the field; empty: all that have the struct."""
-    words: str = ""
-    """A template for sentences, ``of {}``; empty: its name and its value."""
-    merge: Merge = "each"
-
-    @property
-    def argument(self) -> str:
-        return self.store or self.name
-
-    def of(self, kind: Kind) -> bool:
-        """Return whether objects of this kind have the field."""
-        return not self.kinds or kind in self.kinds
-
-    @property
-    def default_note(self) -> str:
-        """`` Default: `Audit`.``, to append to the meaning; empty if there is no default."""
-        return "" if self.default is None else f" Default: `{'true' if self.default is True else self.default}`."
-
-    def written(self) -> str:
-        """Return the field as written in YAML: ``families: {in: [hopper]}``."""
-        return f"{self.name}: {self.example}"
+def sorted_pairs(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
+    return tuple(sorted(pairs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

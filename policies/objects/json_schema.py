@@ -10,27 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from catalog.shapes.scalars import Flag, PatternText, Scalar, Whole, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Shape, Struct
 from kube import duration
 from policies.objects import definition
 from policies.objects import parts as part
-from policies.objects.field_types import (
-    Field,
-    Flag,
-    Items,
-    Kind,
-    Labels,
-    Memory,
-    Name,
-    PatternText,
-    Shape,
-    SliceSize,
-    Span,
-    Struct,
-    TemplateName,
-    UsableMemory,
-    Whole,
-    WordChoice,
-)
+from policies.objects.field_types import Kind, Memory, SliceSize, Span, UsableMemory
 from policies.policy import API_VERSION
 
 Schema = dict[str, Any]
@@ -64,7 +49,7 @@ def _schema(shape: Shape, kind: Kind) -> Schema:
             return _struct(shape, kind)
         case Items():
             return {"type": "array", "items": _schema(shape.of, kind), "minItems": shape.least, "maxItems": shape.most}
-        case Labels():
+        case Mapped():
             return {"type": "object", "minProperties": shape.least, "additionalProperties": _schema(part.VALUE, kind)}
         case Flag():
             return {"type": "boolean"}
@@ -75,7 +60,7 @@ def _schema(shape: Shape, kind: Kind) -> Schema:
     return {"type": "string", **_word(shape)}
 
 
-def _word(shape: PatternText | Name | TemplateName | Span | SliceSize | UsableMemory | Memory) -> Schema:
+def _word(shape: Scalar) -> Schema:
     match shape:
         case PatternText(pattern=str()):
             return {"maxLength": shape.most, "pattern": shape.pattern}

@@ -10,12 +10,13 @@ from typing import Any, cast
 
 from catalog.names import CatalogNames
 from catalog.nearest import hint
+from catalog.shapes.scalars import Scalar
+from catalog.shapes.struct_parser import StructReader
+from catalog.shapes.structs import Struct
 from kube.tree import Path, kind_of
 from policies.document import Document, InputError
 from policies.objects import definition
-from policies.objects.field_types import Kind
-from policies.objects.scalar_parser import matches
-from policies.objects.struct_parser import StructReader
+from policies.objects.field_types import Kind, TemplateName
 from policies.policy import API_VERSION, GROUP, NodeTemplate, Policy
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec", "status")
@@ -65,11 +66,32 @@ class ParseReport:
 
 
 class _Enough(Exception):
-    """Raised when ``MOST_TOLD`` errors were found, to end parsing."""
+    """Raised when ``MOST_REPORTED`` errors were found, to end parsing."""
 
 
-class _Patience(StructReader):
-    """A reader that ends at ``MOST_TOLD`` errors and drops further warnings."""
+class _SpecReader(StructReader):
+    """A reader of one of our objects, which also collects the GPUNodeTemplates that the object names."""
+
+    def __init__(self, kind: Kind, names: CatalogNames) -> None:
+        super().__init__(kind, names)
+        self.templates: list[tuple[Path, str]] = []
+        """(where, name) of each."""
+
+    def homes(self, name: str) -> list[str]:
+        """Return the places that have a field of this name: ``spec``, or the maps directly in it."""
+        spec = definition.SPECS[cast(Kind, self.kind)]
+        places = {"spec": spec} | {f"spec.{top.name}": top.shape for top in spec.fields if isinstance(top.shape, Struct)}
+        return [place for place, shape in places.items() if any(field.name == name and field.of(self.kind) for field in shape.fields)]
+
+    def scalar(self, shape: Scalar, value: object, path: Path, example: str) -> Any:
+        stored = super().scalar(shape, value, path, example)
+        if isinstance(shape, TemplateName):
+            self.templates.append((path, stored))
+        return stored
+
+
+class _Patience(_SpecReader):
+    """A reader that ends at ``MOST_REPORTED`` errors and drops further warnings."""
 
     def wrong(self, path: Path, message: str) -> None:
         super().wrong(path, message)
@@ -112,7 +134,7 @@ def read_object(
     server, which has dropped what is not in the schema, and may add what we don't know.
     """
     value = document.value
-    reader = (StructReader if other_fields_are_wrong else _Patience)(kind, definition.SPECS[kind], names)
+    reader = (_SpecReader if other_fields_are_wrong else _Patience)(kind, names)
     for name in value:
         if name not in _ENVELOPE and other_fields_are_wrong:
             reader.wrong((name,), f'unknown field "{name}"{_belongs(name, kind)}')
@@ -155,7 +177,7 @@ def _metadata(value: object, kind: Kind, reader: StructReader) -> tuple[str | No
     name, namespace = value.get("name"), value.get("namespace")
     if name is None:
         reader.wrong((*path, "name"), "is missing; write name: training")
-    elif not matches(definition.NAME, name):
+    elif not definition.NAME.matches(name):
         wanted = "lower-case letters, digits, '-' and '.', as in team-training"
         reader.wrong((*path, "name"), f"{kind_of(name)} is not a valid object name; write {wanted}")
     _check_namespace(namespace, kind, reader)
@@ -170,5 +192,5 @@ def _check_namespace(namespace: object, kind: Kind, reader: StructReader) -> Non
             reader.wrong(path, f"a {kind} belongs to the whole cluster; remove it{other}")
     elif namespace is None:
         reader.wrong(path, f"is missing: a {kind} belongs to a namespace; write namespace: ml-team")
-    elif not matches(definition.NAMESPACE, namespace):
+    elif not definition.NAMESPACE.matches(namespace):
         reader.wrong(path, f"{kind_of(namespace)} is not a valid namespace; write lower-case letters, digits and '-', as in ml-team")

@@ -45,8 +45,8 @@ class Understood:
 def understand(value: Mapping[str, Any], kind: Kind, names: CatalogNames) -> Understood:
     """Parse one object of ``kind`` as an API server gave it.
 
-    Mistakes are returned, never raised, whatever the object holds: the first ``MOST_TOLD`` of them, each cut
-    at ``LONGEST_TOLD`` characters.
+    Mistakes are returned, never raised, whatever the object holds: the first ``MOST_REPORTED`` of them, each cut
+    at ``LONGEST_MESSAGE`` characters.
     """
     if UNREAD in value:
         metadata, error = (

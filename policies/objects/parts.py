@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from catalog.shapes.scalars import Flag, Name, PatternText, Whole, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Struct
 from kube import labels as label_selector
 from kube.taints import Taint, TolerationPattern
 from policies import policy
 from policies.objects import validation as between
-from policies.objects.field_types import Field, Flag, Items, Labels, Name, PatternText, Span, Struct, Whole, WordChoice
+from policies.objects.field_types import Span, TaintKey, sorted_pairs
 
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_LABEL = rf"^{_DNS}$"
@@ -19,11 +21,16 @@ LABEL_VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 """Grammars of k8s.io/apimachinery pkg/util/validation."""
 
 KEY = PatternText(wanted="a label key", pattern=LABEL_KEY, most=317)  # 253 for the prefix, 63 for the name
-TAINT_KEY = PatternText(wanted="a taint key", pattern=LABEL_KEY, most=317, tolerated=True)
+TAINT_KEY = TaintKey(wanted="a taint key", pattern=LABEL_KEY, most=317)
 VALUE = PatternText(wanted="a label value", pattern=LABEL_VALUE, most=63)
 _EFFECT = WordChoice(values=("NoSchedule", "PreferNoSchedule", "NoExecute"))
 CAPACITY = WordChoice(values=("spot", "on-demand", "reserved"))
 SHARING = WordChoice(values=("Exclusive", "MIG", "TimeSliced"))
+
+
+def labels(least: int = 0) -> Mapped:
+    """Return the shape of a map of labels, stored as sorted pairs."""
+    return Mapped(keys=KEY, of=VALUE, least=least, noun="label", build=sorted_pairs)
 
 
 _EXPRESSION = Struct(
@@ -46,7 +53,7 @@ SELECTOR = Struct(
     text=str,
     fields=(
         Field(
-            name="matchLabels", store="match_labels", shape=Labels(), description="Labels with these values.", example="{team: research}"
+            name="matchLabels", store="match_labels", shape=labels(), description="Labels with these values.", example="{team: research}"
         ),
         Field(
             name="matchExpressions",

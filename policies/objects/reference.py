@@ -4,26 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from catalog.shapes.scalars import Flag, Name, PatternText, Scalar, Whole, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Rule, Shape, Struct
 from policies.objects import definition
-from policies.objects.field_types import (
-    Field,
-    Flag,
-    Items,
-    Kind,
-    Labels,
-    Memory,
-    Name,
-    PatternText,
-    Rule,
-    Shape,
-    SliceSize,
-    Span,
-    Struct,
-    TemplateName,
-    UsableMemory,
-    Whole,
-    WordChoice,
-)
+from policies.objects.field_types import Kind, SliceSize, Span, TemplateName
 from policies.policy import API_VERSION
 
 _HEAD = f"""# Reference: the objects of `{API_VERSION}`
@@ -132,7 +116,7 @@ def _type(shape: Shape) -> str:
             return f"{', '.join(f'`{field.name}`' for field in shape.fields)}: {_type(shape.fields[0].shape)}"
         case Struct():
             return "map"
-        case Labels():
+        case Mapped():
             return "map of labels"
         case Flag():
             return "boolean"
@@ -143,7 +127,7 @@ def _type(shape: Shape) -> str:
     return _word_type(shape)
 
 
-def _word_type(shape: PatternText | Name | TemplateName | Span | SliceSize | UsableMemory | Memory) -> str:
+def _word_type(shape: Scalar) -> str:
     match shape:
         case PatternText():
             return shape.wanted.removeprefix("a ").removeprefix("the ").replace("*", "`*`")

@@ -10,24 +10,25 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from catalog.shapes.structs import Rule
 from kube import duration
 from kube.duration import format_duration
 from kube.tree import Path
 from policies import policy
-from policies.objects.field_types import Cel, Kind, Rule
+from policies.objects.field_types import Cel
 
 Given = Mapping[str, Any]
 Wrong = Iterator[tuple[Path, str]]
 _AUTHORS_WRITE = "because authors choose what it matches; move require to a policy that matches by namespaceSelector or gpus"
 
 
-def min_below_max(given: Given, kind: Kind) -> Wrong:
+def min_below_max(given: Given, kind: str) -> Wrong:
     """`min` must not exceed `max`, here and in every other `{min, max}`."""
     if "min" in given and "max" in given and given["min"] > given["max"]:
         yield (), f"min {given['min']} is greater than max {given['max']}; no value is between them"
 
 
-def shortest_below_longest(given: Given, kind: Kind) -> Wrong:
+def shortest_below_longest(given: Given, kind: str) -> Wrong:
     """`min` must not exceed `max`."""
     if "min" in given and "max" in given and given["min"] > given["max"]:
         yield (
@@ -36,13 +37,13 @@ def shortest_below_longest(given: Given, kind: Kind) -> Wrong:
         )
 
 
-def something_is_left(given: Given, kind: Kind) -> Wrong:
+def something_is_left(given: Given, kind: str) -> Wrong:
     """`notIn` takes precedence over `in`. At least one name of `in` must remain."""
     if "in_" in given and not set(given["in_"]) - set(given.get("not_in", ())):
         yield (), "no name is left: notIn has every name of in"
 
 
-def values_fit_operator(given: Given, kind: Kind) -> Wrong:
+def values_fit_operator(given: Given, kind: str) -> Wrong:
     """`In` and `NotIn` need values; `Exists` and `DoesNotExist` take none."""
     operator, values = given.get("operator"), given.get("values", ())
     if operator in ("In", "NotIn") and not values:
@@ -51,13 +52,13 @@ def values_fit_operator(given: Given, kind: Kind) -> Wrong:
         yield ("values",), f"{operator} takes no values; remove them"
 
 
-def some_count_is_left(given: Given, kind: Kind) -> Wrong:
+def some_count_is_left(given: Given, kind: str) -> Wrong:
     """At least one number of `oneOf` must not exceed `max`."""
     if "max" in given and "one_of" in given and min(given["one_of"]) > given["max"]:
         yield (), f"no number is left: every number of oneOf is greater than max {given['max']}"
 
 
-def authors_do_not_choose(given: Given, kind: Kind) -> Wrong:
+def authors_do_not_choose(given: Given, kind: str) -> Wrong:
     """A ClusterGPUPolicy with `require` cannot have `match.podSelector` or `match.workloads`, because authors choose labels and owners."""
     if kind != "ClusterGPUPolicy" or given.get("require", policy.Require()) == policy.Require():
         return
@@ -70,13 +71,13 @@ def authors_do_not_choose(given: Given, kind: Kind) -> Wrong:
         )
 
 
-def profiles_need_mig(given: Given, kind: Kind) -> Wrong:
+def profiles_need_mig(given: Given, kind: str) -> Wrong:
     """`migProfiles` requires `MIG` in `sharing`."""
     if given.get("mig_profiles") and "MIG" not in given.get("sharing", ()):
         yield ("migProfiles",), "only nodes that share by MIG have slices; write sharing: [MIG]"
 
 
-def topology_needs_kueue(given: Given, kind: Kind) -> Wrong:
+def topology_needs_kueue(given: Given, kind: str) -> Wrong:
     """Set `topology` only with `kueue`: no other queue system reads a topology from a workload."""
     if "topology" in given and "kueue" not in given:
         yield ("topology",), "only Kueue reads it; add kueue: QUEUE, or remove it"

@@ -13,23 +13,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+from catalog.shapes.scalars import Flag, WordChoice
+from catalog.shapes.structs import Field, Items, Mapped, Shape, Struct
 from kube import duration, quantity
 from kube.labels import LabelSelector
 from policies.objects import definition
-from policies.objects.field_types import (
-    Field,
-    Flag,
-    Items,
-    Kind,
-    Labels,
-    Memory,
-    Shape,
-    SliceSize,
-    Span,
-    Struct,
-    UsableMemory,
-    WordChoice,
-)
+from policies.objects.field_types import Kind, Memory, SliceSize, Span, UsableMemory
 from policies.policy import NodeTemplate, Policy
 
 
@@ -150,7 +139,7 @@ def _text(shape: Shape, value: Any, most: int | None) -> str:
             return shape.text(value) if shape.text else " ".join(_in_struct(shape, value, most))
         case Items():
             return f"[{_listed(shape, value, most)}]"
-        case Labels():
+        case Mapped():
             return ", ".join(f"{key}={item}" for key, item in value)
         case Span() if isinstance(value, int):
             return duration.format_duration(value)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from catalog import Gpu, MigProfile
-from catalog.parse.merge import LISTS, MAPS
-from catalog.parse.reader import MARKS
+from catalog.parse.merge import SOURCES
+from catalog.parse.records import MARKS
 from documents.files import SHIPPED_CATALOG, read_catalog, read_documents
 
 RAW: dict[str, Any] = read_documents([str(SHIPPED_CATALOG)])[0][0].value
@@ -23,10 +23,9 @@ LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 
 
 def entries() -> Iterator[tuple[str, dict[str, Any]]]:
-    for section in LISTS:
-        yield from ((f"{section}[{index}]", entry) for index, entry in enumerate(RAW[section]))
-    for section in MAPS:
-        yield from ((f"{section}.{name}", entry) for name, entry in RAW[section].items())
+    for section in RAW.keys() - {SOURCES}:
+        records = RAW[section]
+        yield from ((f"{section}.{name}", entry) for name, entry in (records.items() if isinstance(records, dict) else enumerate(records)))
 
 
 def test_every_entry_has_a_source_and_a_mark() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import BAD_INPUT, main
-from cli.policy_cases.case import DEFAULTS, SUBJECTS
+from cli.policy_cases.case import DEFAULTS
 from cli.policy_cases.outcome import PARTS
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def test_each_command_shows_what_the_page_shows(
 def test_every_key_is_explained() -> None:
     """Those of a case, and those of an outcome, each in a row of its table."""
     keys, parts = (set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE)))) for table in tables())
-    assert keys == {"why", "policies", *DEFAULTS, *SUBJECTS}
+    assert keys == {"why", "policies", *DEFAULTS}
     assert parts == set(PARTS)
 
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from catalog.shapes.structs import Struct
 from cli.policy_cases.outcome import PARTS
 from policies.messages import OF_EDITS, TABLE
 from policies.objects import definition
-from policies.objects.field_types import Struct
 from policies.verdict import Verdict, Violation
 from tests.support.cases import golden, golden_workloads, statements
 from tests.support.cases.golden import Case

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kube.tree import TreePatch
 from policies import verdict
-from policies.outcome import most_audited
+from policies.planning.outcome import most_audited
 from policies.verdict import Edit
 from policies.work_budget import MOST, fits_after, items
 

@@ -79,7 +79,7 @@ def test_a_catalog_is_laid_over_ours(tmp_path: Path) -> None:
     ("text", "message"),
     [
         pytest.param("gpuz: []\n", 'did you mean "gpus"', id="unknown-section"),
-        pytest.param("- gpus\n", "expected a map", id="list"),
+        pytest.param("- gpus\n", "must be a map of sections", id="list"),
         pytest.param("a: [\n", "mine.yaml", id="no-yaml"),
     ],
 )

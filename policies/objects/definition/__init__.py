@@ -10,10 +10,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import get_args
 
+from catalog.shapes.scalars import PatternText
+from catalog.shapes.structs import Struct
 from policies.objects import parts as part
 from policies.objects.definition.node_template_spec import NODE_TEMPLATE
 from policies.objects.definition.policy_spec import POLICY
-from policies.objects.field_types import Kind, PatternText, Struct
+from policies.objects.field_types import Kind
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NAME = PatternText(wanted="a DNS subdomain", pattern=part.DNS_SUBDOMAIN)

@@ -3,9 +3,10 @@ only they carry."""
 
 from __future__ import annotations
 
+from catalog.shapes.scalars import Name
+from catalog.shapes.structs import Field, Items, Struct
 from policies.objects import parts as part
 from policies.objects import validation as between
-from policies.objects.field_types import Field, Items, Labels, Name, Struct
 
 _GPUS = Struct(
     build=part.with_machine(lambda **given: given),
@@ -36,7 +37,7 @@ NODE_TEMPLATE = Struct(
         ),
         part.capacity("Capacity types of these nodes."),
         Field(
-            name="labels", shape=Labels(least=1), required=True, example="{karpenter.sh/nodepool: gpu-a100}",
+            name="labels", shape=part.labels(least=1), required=True, example="{karpenter.sh/nodepool: gpu-a100}",
             description="Labels that only these nodes have. Pods with this template get them as required node affinity.",
         ),
         Field(

@@ -5,25 +5,14 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from catalog.shapes.scalars import Name, PatternText, Whole, WordChoice
+from catalog.shapes.structs import Field, Items, Struct
 from policies import policy
 from policies.objects import parts as part
 from policies.objects import validation as between
 from policies.objects.definition import queue_spec as queue
 from policies.objects.definition import running_spec as running
-from policies.objects.field_types import (
-    Field,
-    Items,
-    Kind,
-    Name,
-    PatternText,
-    SliceSize,
-    Span,
-    Struct,
-    TemplateName,
-    UsableMemory,
-    Whole,
-    WordChoice,
-)
+from policies.objects.field_types import Kind, SliceSize, Span, TemplateName, UsableMemory
 from policies.verdict import MODES
 
 _CLUSTER: tuple[Kind, ...] = ("ClusterGPUPolicy",)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from catalog.shapes.scalars import PatternText
+from catalog.shapes.structs import Field, Items, Shape, Struct
 from policies import policy
 from policies.objects import parts as part
 from policies.objects import validation as between
-from policies.objects.field_types import Field, Items, PatternText, Shape, Struct
 
 _QUEUE = PatternText(wanted="the name of a queue", pattern=part.DNS_SUBDOMAIN, most=63)
 _PARTITION = PatternText(wanted="the name of a partition", pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", most=63)

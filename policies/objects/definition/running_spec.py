@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from catalog.shapes.scalars import PatternText, WordChoice
+from catalog.shapes.structs import Field, Items
 from policies.objects import parts as part
-from policies.objects.field_types import Field, Items, Memory, PatternText, Span, WordChoice
+from policies.objects.field_types import Memory, Span
 
 _CLASS = PatternText(wanted="the name of a class", pattern=part.DNS_SUBDOMAIN)
 _SCHEDULER = PatternText(wanted="the name of a scheduler", pattern=part.DNS_SUBDOMAIN)

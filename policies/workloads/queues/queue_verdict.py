@@ -14,10 +14,10 @@ from kube import tree as json_tree
 from kube.tree import TreePatch, map_at
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled
-from policies.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
 from policies.patch import applied
 from policies.patch.applied import APPLIED, Entry, digest_at
 from policies.patch.valid_entries import recorded
+from policies.planning.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
 from policies.queues.judging import Past
 from policies.queues.merged_queues import Required
 from policies.request import Phase

@@ -101,7 +101,7 @@ def test_a_bad_file_is_denied(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     mine = tmp_path / "mine.yaml"
     mine.write_text("gpus: [{model: T4, memoryGB: x}]\n")
     assert main(["gpus", "--catalog", str(mine)]) == 2
-    assert capsys.readouterr().err == f'berth: {mine}: gpus[0].memoryGB: expected a whole number, got "x"\n'
+    assert capsys.readouterr().err == f'berth: {mine}: gpus[0].memoryGB: must be a whole number, found the text "x"; write memoryGB: 1\n'
 
 
 def test_a_table_of_nothing_is_its_head() -> None:

@@ -69,7 +69,7 @@ def test_the_exit_code_says_what_happened(typed: Run, tmp_path: Path) -> None:
     write(tmp_path, bad=case(whay=1))
     code, out, err = typed(tmp_path)
     assert code == 2
-    assert 'whay: is not a key of a test case; did you mean "why"?' in err
+    assert 'whay: unknown field "whay"; did you mean "why"?' in err
     assert "2 passed, 1 failed, 1 invalid" in out
 
 

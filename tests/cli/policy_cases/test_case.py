@@ -23,25 +23,25 @@ def errors(value: Any, **defaults: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
-        ({"polices": []}, 'c.yaml, polices: is not a key of a test case; did you mean "policies"?'),
-        ({"why": " "}, "c.yaml, why: must be a sentence"),
-        ({"pod": None}, "c.yaml: must have one of pod, review and claim; found none"),
-        ({"claim": {"kind": "ResourceClaim"}}, "must have one of pod, review and claim; found pod and claim"),
+        ({"polices": []}, 'c.yaml, polices: unknown field "polices"; did you mean "policies"?'),
+        ({"why": " "}, 'why: the text " " is not a sentence that says what the case is there for'),
+        ({"pod": None}, "c.yaml: must have pod or review or claim; write pod: {...}"),
+        ({"claim": {"kind": "ResourceClaim"}}, "c.yaml: must have only one of pod and review and claim; remove one"),
         ({"claim": {"kind": "Claim"}, "pod": None}, "c.yaml, claim.kind: must be ResourceClaim or ResourceClaimTemplate"),
-        ({"pod": "trainer"}, 'c.yaml, pod: must be a map; found the text "trainer"'),
+        ({"pod": "trainer"}, 'c.yaml, pod: must be a map, found the text "trainer"; write pod: {...}'),
         ({"policies": [5]}, "c.yaml, policies[0]: must be an object, or a path relative to this file; found the number 5"),
         ({"facts": None}, "c.yaml, facts: must be an object, or a path"),
-        ({"platforms": "gke"}, 'c.yaml, platforms: must be a list of names; found the text "gke"'),
-        ({"queues": ["kueu"]}, 'c.yaml, queues[0]: unknown queue system "kueu"; did you mean "kueue"?'),
+        ({"platforms": "gke"}, 'c.yaml, platforms: must be a list, found the text "gke"; write platforms: [gke]'),
+        ({"queues": ["kueu"]}, 'c.yaml, queues[0]: must be one of kueue, slurm-bridge, found the text "kueu"; did you mean "kueue"?'),
         ({"phase": "both"}, "c.yaml, phase: must be one of mutate, validate"),
         ({"maxMode": "audit"}, "c.yaml, maxMode: must be one of Audit, Warn, Enforce"),
-        ({"namespace": 5}, "c.yaml, namespace: must be text; found the number 5"),
+        ({"namespace": 5}, "c.yaml, namespace: must be text, found the number 5; write it in quotes"),
         ({"defaults": "no"}, "c.yaml, defaults: must be true or false"),
-        ({"expect": []}, "c.yaml, expect: must be a map; found a list"),
-        ({"expect": {"edit": []}}, 'c.yaml, expect.edit: is not a part of an outcome; did you mean "edits"?'),
-        ({"expect": {"edits": {}}}, "c.yaml, expect.edits: must be a list; found a map"),
-        ({"expect": {"uncounted": True}}, "c.yaml, expect.uncounted: must be a whole number; found the boolean true"),
-        ({"expect": {"bad": 1}}, "c.yaml, expect.bad: must be text; found the number 1"),
+        ({"expect": []}, "c.yaml, expect: must be a map, found a list; write expect: {} and let berth test --write fill it in"),
+        ({"expect": {"edit": []}}, 'c.yaml, expect.edit: unknown field "edit"; did you mean "edits"?'),
+        ({"expect": {"edits": {}}}, "c.yaml, expect.edits: must be a list, found a map; write edits: [...]"),
+        ({"expect": {"uncounted": True}}, "c.yaml, expect.uncounted: must be a whole number, found the boolean true; write uncounted: 1"),
+        ({"expect": {"bad": 1}}, "c.yaml, expect.bad: must be text, found the number 1; write it in quotes"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(change: dict[str, Any], wanted: str) -> None:
@@ -59,7 +59,9 @@ def test_all_mistakes_are_told_at_once() -> None:
 def test_what_is_missing_is_told() -> None:
     """Policies may come from the command line instead; an expectation is written as empty first."""
     without = {key: value for key, value in GOOD.items() if key not in ("policies", "expect")}
-    assert ["policies: is missing" in errors(without)[0], "write expect: {}" in errors(without)[1]] == [True, True]
+    policies, expect = errors(without)
+    assert "policies is missing; write policies: [../policies]" in policies
+    assert "expect is missing; write expect: {}" in expect
     (only,) = errors(without, policies=["p"])
     assert "expect" in only
 

@@ -64,7 +64,7 @@ def files(folder: Path) -> dict[str, str]:
         "reports": write("reports.yaml", {"kind": "List", "apiVersion": "v1", "items": [report]}),
         "audit": write("audit.json", recorded),
         "case": write("case.yaml", case(why=EVIL, pod=evil_pod(8), expect={"edits": [EVIL]})),
-        "catalog": write("catalog.yaml", {"gpus": {EVIL: {"vendor": EVIL}}}),
+        "catalog": write("catalog.yaml", {"gpus": [{EVIL: EVIL, "vendor": EVIL}], EVIL: EVIL}),
         "broken": write("broken.yaml", {"apiVersion": EVIL, "kind": EVIL, "metadata": {"name": "x"}, "spec": EVIL}),
     }
 

@@ -10,24 +10,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from catalog.shapes.scalars import Flag, Name, PatternText, Scalar, Whole, WordChoice
+from catalog.shapes.structs import Items, Mapped, Shape, Struct
 from policies.objects import definition
-from policies.objects.field_types import (
-    Flag,
-    Items,
-    Kind,
-    Labels,
-    Memory,
-    Name,
-    PatternText,
-    Shape,
-    SliceSize,
-    Span,
-    Struct,
-    TemplateName,
-    UsableMemory,
-    Whole,
-    WordChoice,
-)
+from policies.objects.field_types import Kind, Memory, SliceSize, Span, TemplateName, UsableMemory
 from policies.policy import API_VERSION
 
 Raw = dict[str, Any]
@@ -127,19 +113,18 @@ class Drawing:
             case Items():
                 count = self.random.choice((1, 1, 2, 3)) if not self.chance(0.05) else 0
                 return [self.value(shape.of) for _ in range(count)]
-            case Labels():
+            case Mapped():
                 return {self.text(KEYS, WRONG_KEYS): self.text(VALUES, WRONG_VALUES) for _ in range(self.random.choice((0, 1, 1, 2)))}
             case Whole():
-                return self.random.choice(
-                    (1, 2, 4, 8, shape.least, shape.most) + ((shape.least - 1, shape.most + 1) if self.mistaken else ())
-                )
+                most = shape.most or 8
+                return self.random.choice((1, 2, 4, 8, shape.least, most) + ((shape.least - 1, most + 1) if self.mistaken else ()))
             case Flag():
                 return self.chance(0.5)
             case WordChoice():
                 return self.text(shape.values, tuple(value.swapcase() for value in shape.values))
         return self.word(shape)
 
-    def word(self, shape: PatternText | Name | TemplateName | Span | SliceSize | UsableMemory | Memory) -> str:
+    def word(self, shape: Scalar) -> str:
         match shape:
             case Name():
                 return self.random.choice(KNOWN[shape.known])
@@ -153,6 +138,7 @@ class Drawing:
                 return self.text(("9Gi", "4.5Gi", "5000M"), WRONG_AMOUNTS)
             case Memory():
                 return self.text(("8Gi", "1.5Gi", "64000M"), (*WRONG_AMOUNTS, "1k", "2Ti"))
+        assert isinstance(shape, PatternText)
         right, wrong = {
             "a user name": (USERS, WRONG_USERS),
             "a label value": (VALUES, WRONG_VALUES),

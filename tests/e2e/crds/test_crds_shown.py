@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from catalog.shapes.structs import Field, Struct
 from cli import crds
 from policies.objects import definition
 from policies.objects.crd_schema import strip_backticks
-from policies.objects.field_types import Field, Kind, Struct
+from policies.objects.field_types import Kind
 from policies.policy import API_VERSION as VERSION
 from tests.e2e.crds.denials import SPAN
 from tests.e2e.crds.specs import made

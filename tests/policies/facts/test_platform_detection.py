@@ -308,11 +308,11 @@ def test_few_things_are_seen_of_many_nodes() -> None:
 @pytest.mark.parametrize(
     ("written", "note"),
     [
-        ('{"gpuPools": {"a/b": "g"}}', 'platforms.gfd.gpuPools.a/b: expected a list of label values, got "g"'),
-        ('{"nodeClasses": "g"}', 'platforms.gfd.nodeClasses: expected a list, got "g"'),
-        ('{"notWith": [1]}', "platforms.gfd.notWith[2]: expected a string, got 1"),
-        ('{"anchorValue": 1}', "platforms.gfd.anchorValue: expected a string, got 1"),
-        ('{"nodeClass": ["g"]}', 'platforms.gfd.nodeClass: unknown field; did you mean "nodeClasses"?'),
+        ('{"gpuPools": {"a/b": "g"}}', 'platforms.gfd.gpuPools["a/b"]: must be a list, found the text "g"; write a/b: [g]'),
+        ('{"nodeClasses": "g"}', 'platforms.gfd.nodeClasses: must be a list, found the text "g"; write nodeClasses: [g]'),
+        ('{"notWith": [1]}', "platforms.gfd.notWith[2]: must be text, found the number 1; write it in quotes"),
+        ('{"anchorValue": 1}', "platforms.gfd.anchorValue: must be text, found the number 1; write it in quotes"),
+        ('{"nodeClass": ["g"]}', 'platforms.gfd.nodeClass: unknown field "nodeClass"; did you mean "nodeClasses"?'),
     ],
 )
 def test_a_mistake_in_what_tells_a_platform_is_told_with_its_place(written: str, note: str) -> None:

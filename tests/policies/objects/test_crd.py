@@ -11,12 +11,13 @@ from typing import Any
 import jsonschema
 import pytest
 
+from catalog.shapes.structs import Field, Items, Shape, Struct
 from documents.files import read_documents
 from kube.labels import LabelSelector
 from policies.objects import definition, validation
 from policies.objects.crd import NAMES, crd
 from policies.objects.crd_schema import described, rules, spec_schema, strip_backticks
-from policies.objects.field_types import Field, Items, Kind, Shape, Struct
+from policies.objects.field_types import Kind
 from policies.policy import Match, Policy, Require
 
 Raw = dict[str, Any]

@@ -12,11 +12,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+from catalog.shapes.structs import Field, Items, Struct
 from documents.files import read_documents, read_policies
 from documents.yaml_reader import documents
 from policies.objects import definition
 from policies.objects import json_schema as policy_schema
-from policies.objects.field_types import Field, Items, Kind, Struct
+from policies.objects.field_types import Kind
 from policies.objects.parse import parse_objects
 from policies.policy import PolicySet
 from tests.support.generators.random_worlds import catalog

@@ -15,6 +15,8 @@ from analysis.conditions.words import what_template
 from analysis.effective.effective import Effective, effective
 from analysis.effective.effective_probe import PodKind, request_for
 from analysis.effective.effective_rows import rows
+from catalog.shapes.scalars import PatternText
+from catalog.shapes.structs import Field, Items, Struct
 from cli.output import effective_output
 from cli.terminal.screen import Terminal
 from kube.labels import Expression, LabelSelector
@@ -25,7 +27,7 @@ from policies.objects import definition, wording
 from policies.objects import parts as part
 from policies.objects.crd import crd
 from policies.objects.definition.policy_spec import POLICY
-from policies.objects.field_types import Field, Items, PatternText, Span, Struct
+from policies.objects.field_types import Span
 from policies.objects.json_schema import json_schema
 from policies.objects.reference import reference_markdown
 from policies.planning.plan import make_plan, review_pod

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
-from policies.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of, most_audited
+from policies.planning.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of, most_audited
 from policies.policy import Policy
 from policies.verdict import LARGE, MOST_AUDITED, AuditOutcome, Edit, Remark, Violation
 
