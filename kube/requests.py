@@ -208,7 +208,7 @@ def host_ports(spec: Mapping[Any, Any]) -> Iterator[HostPort]:
     sidecars = (container for container in maps_in(spec.get("initContainers")) if container.get("restartPolicy") == "Always")
     for container in (*sidecars, *maps_in(spec.get("containers"))):
         for port in maps_in(container.get("ports")):
-            number = port.get("hostPort", port.get("containerPort") if spec.get("hostNetwork") is True else None)
+            number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") is True else None)
             if isinstance(number, int) and not isinstance(number, bool) and number > 0:
                 yield HostPort(text_of(port.get("hostIP")) or ANY, text_of(port.get("protocol")) or "TCP", number)
 

@@ -145,7 +145,8 @@ def affinity(random: Random) -> Raw:
         spec["nodeSelector"] = {key: random.choice((*LABEL_VALUES, None)) for key in KEYS if random.random() < 0.3}
     if random.random() < 0.9:
         terms = [_term(random) for _ in range(random.choice((0, 1, 1, 1, 2, 3)))]
-        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+        required: Raw | None = random.choice(({"nodeSelectorTerms": terms},) * 20 + ({}, None))
+        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     return {"spec": spec, "node": {"metadata": {"name": random.choice(("n", "m")), "labels": _labels(random)}}}
 
 
@@ -179,9 +180,14 @@ def pod(random: Random) -> Raw:
     if random.random() < 0.1:
         spec["hostNetwork"] = True
     is_guaranteed = random.random() < 0.3
+    if is_guaranteed and "resources" in spec:
+        spec["resources"] = {"limits": {"cpu": random.choice(("1", "2")), "memory": "1Gi"}}
     for container in (*spec["containers"], *spec["initContainers"]):
+        if random.random() < 0.1:
+            container["ports"] = [{"containerPort": 81}, {"containerPort": 82, "hostPort": random.choice((0, None))}]
         if is_guaranteed:
-            limits = {**_amounts(random, amounts[:3]), "cpu": random.choice(amounts[-5:]), "memory": "1Gi"}
+            cpu = random.choice(("1", "2", *amounts[-5:]))
+            limits = {**_amounts(random, amounts[:3]), "cpu": cpu, "memory": "1Gi"}
             requests = random.choice((None, limits, limits, {"cpu": "2m"}))
             container["resources"] = {"limits": limits, **({} if requests is None else {"requests": dict(requests)})}
         elif random.random() < 0.4:
