@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from kube.tree import Path
+from kube.tree import Path, map_at, maps_in, text_of
 
 Possible = tuple[str | None, ...]
 """The values that a label may have on nodes of one kind. None: no label. A value that ends in ``*`` is any value that
@@ -17,6 +17,7 @@ NEW: Possible = ("?",)
 ANY: Possible = ("*",)
 POSITIVE = frozenset({"In", "Exists", "Gt", "Lt"})
 """Operators that a missing label does not satisfy."""
+_OF_SELECTORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INT64 = 2**63
 
@@ -123,6 +124,20 @@ class LabelSelector:
         """Return ``team=research,environment notin (dev),!tier``, in the syntax of ``kubectl -l``;
         ``anything`` for an empty selector."""
         return ",".join([*(f"{key}={value}" for key, value in self.match_labels), *map(str, self.match_expressions)]) or "anything"
+
+
+def selector_of(value: Mapping[Any, Any]) -> LabelSelector:
+    """Return the label selector of a stored object. A part that can't be read selects everything."""
+    labels = tuple((text_of(key), text_of(text)) for key, text in map_at(value, "matchLabels").items())
+    expressions = (read_expression(part) for part in maps_in(value.get("matchExpressions")))
+    return LabelSelector(match_labels=labels, match_expressions=tuple(part for part in expressions if part.operator in _OF_SELECTORS))
+
+
+def read_expression(value: Mapping[Any, Any], path: Path = ()) -> Expression:
+    """Return the expression in a stored object or a pod, with its path. No content makes it raise."""
+    values = value.get("values")
+    texts = tuple(map(text_of, values)) if isinstance(values, list) else ()
+    return Expression(text_of(value.get("key")), text_of(value.get("operator")), texts, path)
 
 
 def may_all_hold(expressions: Sequence[Expression]) -> bool:

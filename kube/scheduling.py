@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from kube.labels import Expression
+from kube.labels import Expression, read_expression
 from kube.node import Node, NodeGroup
 from kube.pod import DEFAULT_SCHEDULER
 from kube.requests import PODS, Amounts, HostPort, host_ports, requests
@@ -93,13 +93,11 @@ def _term(item: Mapping[Any, Any], path: Path) -> AffinityTerm:
     return AffinityTerm(tuple(_expressions(item, "matchExpressions", path)), tuple(_expressions(item, "matchFields", path)))
 
 
-def _expressions(item: Mapping[Any, Any], field_: str, path: Path) -> Iterator[Expression]:
-    items = item.get(field_)
+def _expressions(item: Mapping[Any, Any], name: str, path: Path) -> Iterator[Expression]:
+    items = item.get(name)
     for i, expression in enumerate(items if isinstance(items, list) else ()):
         if isinstance(expression, Mapping):
-            values = expression.get("values")
-            texts = tuple(map(text_of, values)) if isinstance(values, list) else ()
-            yield Expression(text_of(expression.get("key")), text_of(expression.get("operator")), texts, (*path, field_, i))
+            yield read_expression(expression, (*path, name, i))
 
 
 _LOCAL = frozenset(

@@ -11,6 +11,6 @@ for a claim.
 
 Where it all comes from: ``catalog``, ``policy`` and ``document``, parsed by ``objects``, and ``facts`` of the cluster. In which queue a
 pod waits: ``queues``. ``workloads`` reads templates as the pods they will make. The package ``analysis`` answers everything else.
-``messages`` has every sentence; the package ``kube`` reads pods, nodes, amounts and labels as Kubernetes does; ``modes`` tells how nodes
-offer their devices; ``lru`` bounds what is remembered, ``work_budget`` what is judged.
+``messages`` has every sentence; the package ``kube`` reads pods, nodes, amounts and labels as Kubernetes
+does; ``lru`` bounds what is remembered, ``work_budget`` what is judged.
 """

@@ -19,7 +19,7 @@ from kube.tree import Raw
 from kube.well_known import NODE_POOL
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, ClusterFacts
-from policies.modes.advertised import published
+from policies.facts.device_modes import published
 from sources.whole_cluster import surveyed, unread
 
 

@@ -9,8 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from policies.modes.advertised import Mode
-from policies.modes.wording import nobody_writes, offered_twice
+from policies.facts.device_modes import Mode, nobody_writes, offered_twice
 from policies.state.snapshot import Snapshot
 from telemetry import log
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from analysis.conditions.words import MOST_MESSAGE, sentences
 from policies.offers.constraints import Compiled
-from policies.state.own_policies import MOST_OWN, MOST_OWN_TOLERATIONS
+from policies.state.compilation import MOST_OWN, MOST_OWN_TOLERATIONS
 from policies.verdict import Mode
 
 INVALID = "Invalid"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.modes.wording import offered_twice
+from policies.facts.device_modes import offered_twice
 from policies.state.snapshot import Snapshot
 
 

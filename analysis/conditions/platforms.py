@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policies.modes.wording import nobody_writes
+from policies.facts.device_modes import nobody_writes
 from policies.offers.constraints import Constraint
 from policies.offers.selectors import renderings
 from policies.offers.table import AXES, Table

@@ -12,7 +12,7 @@ from analysis.audit.stored_pod import Controller, StoredPod
 from kube.node import Occupant
 from kube.tree import Raw
 from policies.facts.cluster_facts import ClusterFacts
-from policies.modes.advertised import Published
+from policies.facts.device_modes import Published
 
 
 class PlainPods(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from analysis.scan import obstacles
 from analysis.scan.finding import Finding, Kind, Value
-from policies.modes.wording import DISCOVER, keep_one
+from policies.facts.device_modes import DISCOVER, keep_one
 
 
 class FindingTexts(NamedTuple):

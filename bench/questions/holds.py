@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from bench.harness.setting import BenchSetting
-from policies.state.own_policies import MOST_OWN
+from policies.state.compilation import MOST_OWN
 from policies.state.snapshot import Snapshot
 from sources.sources import Sources, load_sources
 from telemetry import log

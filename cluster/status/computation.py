@@ -12,9 +12,8 @@ from analysis.conditions import ObjectStatus, in_steps
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.status.quotas import quotas
-from kube.labels import LabelSelector
+from kube.labels import LabelSelector, selector_of
 from kube.tree import map_at, maps_in
-from policies.facts.stored_selector import selector_of
 from policies.policy import REGISTRATION, Policy
 from policies.state.objects import Key, ObjectEntry
 from policies.state.snapshot import Snapshot

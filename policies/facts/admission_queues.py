@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kube.labels import LabelSelector
+from kube.labels import LabelSelector, selector_of
 from kube.taints import Taint, taints_of
 from kube.tree import map_at, maps_in, text_of
 from policies.facts.places import is_extended
-from policies.facts.stored_selector import selector_of
 
 GROUP = "kueue.x-k8s.io"
 KINDS = ("LocalQueue", "ClusterQueue", "ResourceFlavor")

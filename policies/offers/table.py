@@ -109,7 +109,7 @@ class Table:
     served: Mapping[str, int] = field(default_factory=dict)
     """the same rows by the names of DeviceClasses (``policies.offers.served``)"""
     unmaintained: frozenset[str] = frozenset()
-    """the label keys that nobody keeps on nodes now (``policies.modes.maintained``): read where authors write them, never written"""
+    """the label keys that nobody keeps on nodes now (``policies.facts.device_modes``): read where authors write them, never written"""
     stand_ins: LruCache[int] = field(default_factory=lambda: LruCache(MOST_MEMO))
     memo: LruCache[tuple[int, bool]] = field(default_factory=lambda: LruCache(MOST_MEMO))
     fitting: dict[tuple[str, int], int] = field(default_factory=dict)

@@ -8,20 +8,22 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from catalog import Catalog, Resource
+from catalog import LONGEST_NAME, Catalog, Resource
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.device_modes import NOT_KNOWN, Advertised
+from policies.facts.device_requests import DeviceClass
 from policies.facts.places import KnownPlaces
-from policies.facts.served_resources import Served
+from policies.facts.served_resources import Served, served
 from policies.lru import LruCache
-from policies.modes.advertised import NOT_KNOWN, Advertised
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.offers.device_costs import DeviceCosts
+from policies.offers.served import with_served
 from policies.offers.table import Table
+from policies.pods import unlisted_accelerators
 from policies.pods.projection import Reads, reads
-from policies.state.lookalikes import Lookalikes
-from policies.state.own_policies import by_namespace
-from policies.state.vocabulary import Vocabulary
+from policies.policy import NodeTemplate
+from policies.state.compilation import by_namespace
 from policies.verdict import Mode
 
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
@@ -248,3 +250,83 @@ def by_labels(policies: Iterable[Compiled]) -> bool:
     namespace has."""
     selectors = (c.policy.match.namespace_selector for c in policies)
     return any(key != NAMESPACE_LABEL for selector in selectors if selector is not None for key in selector.keys)
+
+
+_MOST_NAMES = 4096
+"""names whose answer is cached: a cluster has tens, but authors can choose any"""
+
+
+class Lookalikes:
+    """Classifies unlisted resource names under one catalog. The answers are cached, up to a bound."""
+
+    __slots__ = ("_catalog", "_found")
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._found: dict[str, Resource | None] = {}
+
+    def resource(self, name: str) -> Resource | None:
+        """Return an accelerator of an unknown vendor if the resource name looks like one, else None."""
+        if "/" not in name or len(name) > LONGEST_NAME:
+            return None
+        if name not in self._found:
+            if len(self._found) >= _MOST_NAMES:
+                self._found.clear()
+            self._found[name] = self._read(name)
+        return self._found[name]
+
+    def _read(self, name: str) -> Resource | None:
+        catalog = self._catalog
+        if name in catalog.misspellings or not unlisted_accelerators.is_extended(name):
+            return None
+        if not unlisted_accelerators.looks_like_one(name, catalog):
+            return None
+        measure = catalog.measure(name)
+        if measure is None:
+            return Resource(name=name, vendor="", kind="other")
+        return Resource(name=name, vendor="", kind="part", unit=measure.unit)
+
+
+class ServedTables:
+    """What was made of the last tables and classes."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._plain: Mapping[str, Table] = {}
+        self._tables: Mapping[str, Table] = {}
+        self._served: Mapping[str, Served] | None = None
+        self._classes: Mapping[str, DeviceClass] = {}
+
+    def update(self, plain: Mapping[str, Table], facts: ClusterFacts) -> tuple[Mapping[str, Table], Mapping[str, Served]]:
+        """Return the tables with what DeviceClasses serve, and what that is; the same objects while neither changes."""
+        found = self._served
+        if found is None or facts.device_classes is not self._classes:
+            found = served(facts, self._catalog)
+        if plain is not self._plain or found != self._served:
+            self._plain, self._served, self._tables = plain, found, with_served(plain, found)
+        self._classes = facts.device_classes
+        return self._tables, found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """Label keys of every platform, listed or not, by axis: an author who uses one has made a choice on that
+    axis."""
+
+    machine: frozenset[str]
+    capacity: frozenset[str]
+    sharing: frozenset[str]
+    template: frozenset[str]
+    """labels of the node templates"""
+
+
+def vocabulary(catalog: Catalog, templates: Iterable[NodeTemplate]) -> Vocabulary:
+    """Of everything that the catalog and these templates name."""
+    platforms = catalog.platforms.values()
+    capacity = frozenset(key for p in platforms for key in p.capacity_keys)
+    return Vocabulary(
+        machine=frozenset(key for p in platforms for key in (*p.labels, *p.after_boot)) - capacity,
+        capacity=capacity,
+        sharing=frozenset(key for scheme in catalog.schemes.values() for v in scheme.variants for key in v.labels),
+        template=frozenset(catalog.label_aliases.get(key, key) for t in templates for key, _ in t.labels),
+    )

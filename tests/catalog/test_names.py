@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from catalog.names import CatalogNames
-from policies.state.lookalikes import Lookalikes
+from policies.state.snapshot import Lookalikes
 from tests.support.cases import golden
 
 CATALOG = golden.catalog_with()

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from kube.taints import TolerationPattern
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.device_modes import unmaintained
 from policies.messages import OF_EDITS
-from policies.modes.maintained import unmaintained
 from policies.offers.constraints import Compiled, Constraint
 from policies.patch import applied_again
 from policies.patch.applied import APPLIED

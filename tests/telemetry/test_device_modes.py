@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.device_modes import Advertised, AdvertisedTwice
 from policies.facts.offered_devices import Offering, Stack
-from policies.modes.advertised import Advertised, AdvertisedTwice
 from policies.policy import PolicySet
 from policies.state.snapshot import Snapshot
 from telemetry import log

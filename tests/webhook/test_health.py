@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from policies.modes.advertised import Advertised, AdvertisedTwice
+from policies.facts.device_modes import Advertised, AdvertisedTwice
 from policies.state.snapshot import Snapshot
 from server.limits import Limits
 from sources.sources import ClusterSource, Sources, load_sources

@@ -11,9 +11,8 @@ from analysis.scan.seen import GpuNode, ScannedCluster
 from catalog import Catalog
 from kube.node import MIG_STATE
 from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.device_modes import is_stale, offered_beside, stale_since, undiscovered
 from policies.facts.offered_devices import STACKS, Offering
-from policies.modes.advertised import offered_beside
-from policies.modes.maintained import is_stale, stale_since, undiscovered
 
 COUNT, REPLICAS, PRODUCT = "nvidia.com/gpu.count", "nvidia.com/gpu.replicas", "nvidia.com/gpu.product"
 WHOLE, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"
@@ -56,7 +55,7 @@ def find(seen: ScannedCluster) -> Iterator[Finding]:
 
 def _twice(node: GpuNode, catalog: Catalog) -> _Values | None:
     """A device plugin offers devices of a vendor whose DRA driver publishes some for the same node: each knows nothing of what the other
-    has given away (``policies.modes.advertised``)."""
+    has given away (``policies.facts.device_modes``)."""
     plugged = [name for name, amount in node.allocatable.items() if amount]
     for driver, count in sorted(node.slices.items()):
         offered = offered_beside(driver, plugged, catalog)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.conditions import compute_conditions, in_steps
-from policies.state.own_policies import MOST_OWN
+from policies.state.compilation import MOST_OWN
 from policies.state.updater import Updater
 from tests.analysis.conditions.found import condition, found, key, message_of, namespace, new_updater, own, policy, template
 

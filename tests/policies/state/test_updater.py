@@ -20,8 +20,8 @@ from policies.document import UNREAD
 from policies.engine import evaluate
 from policies.policy import NodeTemplate, Policy
 from policies.request import Request
+from policies.state.compilation import MOST_OWN, MOST_OWN_TOLERATIONS
 from policies.state.objects import Change, Key, ObjectEntry
-from policies.state.own_policies import MOST_OWN, MOST_OWN_TOLERATIONS
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Update, Updater
 from policies.verdict import Verdict

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from analysis.reviews.review import from_document
 from policies.engine import evaluate
-from policies.modes.advertised import Advertised
+from policies.facts.device_modes import Advertised
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Verdict

@@ -16,7 +16,7 @@ from analysis.reviews.workload_advice import MOST_TEMPLATES
 from policies import work_budget
 from policies.patch.applied import APPLIED, digest
 from policies.policy import API_VERSION, GROUP
-from policies.state.own_policies import MOST_OWN
+from policies.state.compilation import MOST_OWN
 from server.limits import Limits
 
 REVIEWS = Path(__file__).parents[2] / "reviews"
