@@ -9,12 +9,10 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from catalog.gpus import Gpu, MachineType
-from catalog.model_codes import codes_of
 from catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme, Words
 from catalog.published_devices import PublishedDevices
 from catalog.reserved_keys import PLACES, ReservedKeys, Where
 from catalog.resources import Measure, Resource, ResourcePattern
-from catalog.slice_shares import slice_shares
 from catalog.workload import Between, Workload
 
 Signature = tuple[tuple[str, str], tuple[tuple[str, str | None], ...]]
@@ -214,3 +212,39 @@ class Catalog:
 def _spoken(profile: str) -> str:
     """Return a profile of a resource name, ``1g.10gb.me``, as nvidia-smi writes it: ``1g.10gb+me``."""
     return re.sub(r"gb\.(?=[a-z])", "gb+", profile)
+
+
+_WORD = re.compile(r"[a-z0-9]+")
+_SIZE = re.compile(r"\d+gb")
+"""The memory in a name: it distinguishes A100-40GB from A100-80GB, but a name with a slip in it is still
+that of an A100."""
+_STEM = re.compile(r"([a-z]+\d+)[a-z]")
+_BRAND = frozenset({"rtx"})
+"""Words in the names of many models."""
+
+
+def codes_of(models: Iterable[str], families: Iterable[str], types: Iterable[str] = ()) -> frozenset[str]:
+    """Return the distinguishing words of all names.
+
+    Of models these are all words but sizes (``rtx-pro-6000``: pro, 6000), also without a letter at the end (AMD's boards report
+    ``MI325`` for ``MI325X``); of instance families the words with a digit (``p6-b200``: p6, b200); of an instance type with
+    none of all these its own words with a digit (``Standard_ND12s``: nd12s).
+    """
+    of_models = {word for name in models for word in _WORD.findall(name.lower()) if not _SIZE.fullmatch(word)}
+    stems = {stem[1] for word in of_models if (stem := _STEM.fullmatch(word))}
+    of_families = {word for name in families for word in _WORD.findall(name.lower()) if not word.isalpha()}
+    codes = (of_models | stems | of_families) - _BRAND
+    of_types = (words for name in types if codes.isdisjoint(words := _WORD.findall(name.lower())))
+    return frozenset(codes.union(word for words in of_types for word in words if not word.isalpha()))
+
+
+def slice_shares(gpus: Iterable[Gpu]) -> dict[str, tuple[Fraction, Fraction]]:
+    """Return MIG profile as in a resource name -> (least, most) share of a GPU, by compute or memory, over
+    the models that have it."""
+    found: dict[str, list[Fraction]] = {}
+    for gpu in gpus:
+        compute, memory = max((p.compute for p in gpu.mig), default=1), max((p.memory_gb for p in gpu.mig), default=1)
+        for profile in gpu.mig:
+            part = max(Fraction(profile.compute, compute), Fraction(profile.memory_gb, memory))
+            found.setdefault(profile.name.replace("+", "."), []).append(part)
+    return {name: (min(parts), max(parts)) for name, parts in found.items()}

@@ -6,7 +6,7 @@ pkg/apis/core/v1/defaults.go), so that a pod may come before or after that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +15,7 @@ from kube.node import Node, NodeGroup
 from kube.pod import DEFAULT_SCHEDULER
 from kube.requests import PODS, Amounts, HostPort, host_ports, requests
 from kube.taints import HARD, UNSCHEDULABLE, Taint, is_tolerated, passes
-from kube.tree import Path, map_at, maps_in, text_of
+from kube.tree import Path, Raw, map_at, maps_in, text_of
 
 SELECTOR: Path = ("spec", "nodeSelector")
 TERMS: Path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
@@ -259,3 +259,17 @@ def _short(name: str, need: int, node: Node, path: Path) -> Iterator[Blocker]:
 def read_wants(pod: Mapping[str, Any] | Wants) -> Wants:
     """Return what a pod wants, which may have been read before."""
     return pod if isinstance(pod, Wants) else wants(pod)
+
+
+def admits(raw: Raw, labels: Mapping[str, str], keys: Collection[str] | None = None) -> bool:
+    """Return whether a node with these labels is one that the pod may be on. Terms by fields are about a name, and pass.
+
+    ``keys``: the labels that count, if not all do: what the pod says of others is left out.
+    """
+
+    def hold(expressions: Iterable[Expression]) -> bool:
+        return all(expression.holds(labels) for expression in expressions if keys is None or expression.key in keys)
+
+    spec = map_at(raw, "spec")
+    terms = required_terms(spec)
+    return hold(node_selector(spec)) and (terms is None or any(hold(term.labels) for term in terms if not term.empty))

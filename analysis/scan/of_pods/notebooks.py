@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.scan.finding import Hit
-from analysis.scan.of_pods.node_selection import admits
 from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuPod, ScannedCluster
+from kube.scheduling import admits
 
 LARGE_GB = 40
 """Memory from which a GPU is one for training: the smallest A100. What notebooks usually get (T4 16, L4 and A10G 24 GB) has less."""

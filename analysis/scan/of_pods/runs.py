@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from analysis.scan.finding import Hit
-from analysis.scan.of_pods.node_selection import admits
 from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuNode, GpuPod, ScannedCluster
 from catalog import Catalog
 from kube import duration
 from kube.pod import GRACE, Pod, PodError
+from kube.scheduling import admits
 from kube.tree import Raw, map_at
 from policies.pods.annotations import DURATION
 from policies.rules.disruption import lasts
