@@ -25,7 +25,6 @@ def compiled(text: str, form: str = "{}") -> re.Pattern[str]:
         raise Mistake(f'"{text}" is not a regular expression: {error}') from None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LabelValue(Scalar):
     """The value of a label: a number or a boolean loses nothing by being written bare in YAML."""
 
@@ -35,7 +34,6 @@ class LabelValue(Scalar):
         return str(value) if isinstance(value, int) else require_text(value, example)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PossibleValues(Scalar):
     """A list of the values that a label may have, null where the label may be absent."""
 

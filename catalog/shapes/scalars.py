@@ -119,7 +119,6 @@ class WordChoice(Scalar):
         raise Mistake(f"must be {among}, found {kind_of(word)}" + (f'; did you mean "{near}"?' if near else ""))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Flag(Scalar):
     """A boolean."""
 
@@ -152,7 +151,6 @@ class Whole(Scalar):
         return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Number(Scalar):
     """A number, stored as a float."""
 

@@ -33,7 +33,6 @@ LIBRARY = "library"
 _SUBJECTS = ("pod", "review", "claim")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _ObjectOrPath(Scalar):
     """An object, or a path."""
 

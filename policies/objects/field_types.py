@@ -20,18 +20,16 @@ _PROFILE = re.compile(r"[0-9]+g\.([0-9]{1,4}gb).*", re.ASCII)
 _MIB, _TIB = 2**20, 2**40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TaintKey(PatternText):
     """The key of a taint that pods are made to tolerate, which must never be one of the catalog's ``never_tolerate``."""
 
     def parse(self, value: object, example: str, names: CatalogNames) -> str:
-        key: str = PatternText.parse(self, value, example, names)
+        key: str = super().parse(value, example, names)
         if names.never_tolerated(key):
             raise Mistake(f'pods must never tolerate "{key}": it keeps them off nodes that cannot run them; remove it')
         return key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateName(Scalar):
     """The name of a GPUNodeTemplate."""
 
@@ -54,7 +52,6 @@ class Span(Scalar):
             raise Mistake(f"{error}{f', or {self.word}' if self.word else ''}") from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SliceSize(Scalar):
     """The nominal size of a MIG profile, ``10gb``; stored as a number."""
 
@@ -67,7 +64,6 @@ class SliceSize(Scalar):
         raise Mistake(f'"{text}" is not a nominal MIG slice size; {advice}')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UsableMemory(Scalar):
     """A quantity of memory that some profile is verified to have, ``9.5Gi``; stored as MiB, rounded up."""
 
@@ -83,7 +79,6 @@ class UsableMemory(Scalar):
         return wanted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory(Scalar):
     """An amount of memory from 1Mi to 1Ti, ``8Gi``; stored as bytes."""
 

@@ -74,8 +74,6 @@ def test_a_field_may_differ_from_its_attribute() -> None:
     ("hint", "shape"),
     [
         (str, TEXT),
-        (float | None, Number()),
-        (bool, Flag()),
         (tuple[str, str], KIND),
         (Literal["a", "b"], WordChoice(values=("a", "b"))),
         (tuple[str, ...], listed(TEXT)),
@@ -87,6 +85,11 @@ def test_a_field_may_differ_from_its_attribute() -> None:
 def test_the_shape_of_a_type(hint: Any, shape: object) -> None:
     """Values of a map of texts are values of labels."""
     assert shape_of(hint) == shape
+
+
+def test_the_shape_of_a_number_and_of_a_boolean() -> None:
+    """None, beside another type, is a field that is left out."""
+    assert [type(shape_of(hint)) for hint in (float | None, bool)] == [Number, Flag]
 
 
 def test_a_label_may_be_absent() -> None:
