@@ -150,15 +150,16 @@ class TreePatch:
         self._last: tuple[Path, Any] = (), self.tree
         """The parent of the last change's path, and its container: most changes append to the list of the one before."""
         self.container: Any = self.tree
-        """The map or list that has the value of the last change."""
+        """The map or list that has the value of the last change; None where parents were created: a later change copies these,
+        since they stand in the operation."""
 
     def apply(self, change: Change) -> Path:
         """Apply one change, creating missing parents, and return the path of its value (with an index in place
         of ``-``)."""
         op, wanted, value = change.op, change.path, change.value
         key = wanted[-1]
-        if key == "-" and op == "add" and wanted[:-1] == self._last[0]:
-            parent: list[Any] = self._last[1]
+        before, parent = self._last
+        if key == "-" and op == "add" and wanted[:-1] == before and isinstance(parent, list):
             parent.append(value)
             self.container = parent
             self.operations.append({"op": "add", "path": pointer(wanted), "value": value})
@@ -187,7 +188,8 @@ class TreePatch:
             except (LookupError, TypeError):
                 child = None
             if child is None:
-                return here, path[: depth + 1], self._nested(path[depth + 1 :], value)
+                self.container = None
+                return here, path[: depth + 1], _nested(path[depth + 1 :], value)
             if id(child) not in own:
                 child = here[part] = child.copy()
                 own[id(child)] = child
@@ -195,15 +197,12 @@ class TreePatch:
         self.container = here
         return here, path, value
 
-    def _nested(self, path: Path, value: Any) -> Any:
-        """Return the value in new maps and lists along the path."""
-        *outer, last = path
-        nested: Any = [value] if last == "-" or isinstance(last, int) else {last: value}
-        self.container = self._own[id(nested)] = nested
-        for part in reversed(outer):
-            nested = [nested] if part == "-" or isinstance(part, int) else {part: nested}
-            self._own[id(nested)] = nested
-        return nested
+
+def _nested(path: Path, value: Any) -> Any:
+    """Return the value in new maps and lists along the path."""
+    for part in reversed(path):
+        value = [value] if part == "-" or isinstance(part, int) else {part: value}
+    return value
 
 
 def _change(parent: Any, op: Op, key: str | int, value: Any) -> str | int:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
-from kube.tree import MISSING, TreePatch, pointer, value_at
+from kube.tree import MISSING, Path, TreePatch, pointer, value_at
 from policies.lru import LruCache
 from policies.policy import GROUP
 from policies.verdict import Edit
@@ -71,10 +71,15 @@ def apply_edits(patch: TreePatch, edits: Iterable[Edit]) -> list[Entry]:
     applied = [(edit, patch.apply(edit), patch.container) for edit in edits]
     # An edit may add to what another one created: the final value is recorded.
     return [
-        {"by": list(edit.policies), "rule": edit.rule, "path": pointer(path), "is": digest(value_at(container, path[-1:]))}
+        {"by": list(edit.policies), "rule": edit.rule, "path": pointer(path), "is": digest(value_at(*_place(patch, path, container)))}
         for edit, path, container in applied
         if edit.op != "remove"
     ]
+
+
+def _place(patch: TreePatch, path: Path, container: Any) -> tuple[Any, Path]:
+    """Return where the value of an applied edit is found."""
+    return (patch.tree, path) if container is None else (container, path[-1:])
 
 
 def steps(text: str) -> list[str]:
