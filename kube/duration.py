@@ -71,7 +71,7 @@ def parse_duration(value: object) -> Fraction | None:
     ``0``, ``-1h``, ``.5h`` and ``500ms`` are durations too. One of more than 1,000 characters, which somebody may read and we
     don't, is the longest there is.
 
-    >>> read("1.5m")
+    >>> parse_duration("1.5m")
     Fraction(90, 1)
     """
     if not isinstance(value, str):

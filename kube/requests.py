@@ -62,19 +62,14 @@ class RequestedAmounts:
     """Resources of which some amount is no quantity."""
 
 
-def _thousandths(value: object) -> int | None:
+def _in_thousandths(name: str, value: object) -> int | None:
     """Return a quantity in thousandths, rounded up as the API server stores it (``SetDefaults_ResourceList`` in
-    pkg/apis/core/v1/defaults.go); None if it is none."""
+    pkg/apis/core/v1/defaults.go); None if it is none, or larger than a node could have."""
     try:
-        return ceil(parse(value) * 1000)
+        amount = ceil(parse(value) * 1000)
     except QuantityError:
         return None
-
-
-def _in_thousandths(name: str, value: object) -> int | None:
-    """Return a quantity in thousandths; None if it is none, or larger than a node could have."""
-    amount = _thousandths(value)
-    return amount if amount is not None and abs(amount) < LARGEST * (1 if name == "cpu" else 1000) else None
+    return amount if abs(amount) < LARGEST * (1 if name == "cpu" else 1000) else None
 
 
 def _in_units(name: str, thousandths: int) -> int:
@@ -231,12 +226,12 @@ class Level:
 
     def limit(self, name: str) -> int | None:
         """Return the limit in thousandths: zero if it is absent or counts for nothing; None if it cannot be read."""
-        return _counted(self.limits.get(name, 0))
+        return _counted(name, self.limits.get(name, 0))
 
     def request(self, name: str) -> int | None:
         """Return the request, or the limit if no request is written, which is what the API server fills
         in."""
-        return _counted(self.requests[name]) if name in self.requests else self.limit(name)
+        return _counted(name, self.requests[name]) if name in self.requests else self.limit(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +242,8 @@ class Shortfall:
     name: str
 
 
-def _counted(value: object) -> int | None:
-    amount = _thousandths(value)
+def _counted(name: str, value: object) -> int | None:
+    amount = _in_thousandths(name, value)
     return None if amount is None else max(amount, 0)
 
 
