@@ -1,18 +1,19 @@
-"""The typed view of one admission request: all that a decision may know of it."""
+"""The typed view of one admission request of a pod: all that a decision may know of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Phase = Literal["mutate", "validate"]
+Operation = Literal["CREATE", "UPDATE"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """``pod`` and ``old_pod`` are the objects as decoded; they are never changed."""
 
-    operation: Literal["CREATE", "UPDATE"] = "CREATE"
+    operation: Operation = "CREATE"
     namespace: str
     user: str = ""
     groups: tuple[str, ...] = ()
@@ -23,3 +24,9 @@ class Request:
     old_pod: dict[str, Any] | None = None
     dry_run: bool = False
     phase: Phase = "mutate"
+    uid: str = field(default="", compare=False, repr=False)
+    """The uid of the review, which the answer repeats; "" if nobody is answered."""
+
+    def in_phase(self, phase: Phase) -> Request:
+        """Return the same request as the other webhook receives it."""
+        return self if phase == self.phase else replace(self, phase=phase)

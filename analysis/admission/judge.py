@@ -116,7 +116,7 @@ def _with(value: Any, edits: Sequence[Edit]) -> Any:
 
 def judge_pod(subject: ManifestPod, facts: Facts) -> PodResult:
     """Run both phases for one pod."""
-    both = admission_preview.preview_admission(subject.review.request("mutate"), facts, apply_patch)
+    both = admission_preview.preview_admission(subject.review, facts, apply_patch)
     return PodResult(subject=subject, mutate=both.mutate, violations=both.violations, remarks=both.remarks, judged=both.judged)
 
 

@@ -10,13 +10,14 @@ from typing import Any
 
 from analysis.admission import embedded
 from analysis.reviews import claim_review, review
-from analysis.reviews.review import Review, ReviewError
+from analysis.reviews.review import ReviewError
 from catalog import Catalog
 from kube.tree import Path, Raw, kind_of, value_at
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError
 from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import OPERATOR, STACKS
+from policies.request import Request
 from policies.workloads import parts, pod_schema
 from policies.workloads.controllers import RETIRED, bare_pod
 from policies.workloads.parts import Parts
@@ -41,7 +42,7 @@ class ManifestPod:
 
     template: Path
     """The path in the object of its template, or of what replaces one; () if the object is the pod itself."""
-    review: Review
+    review: Request
     written: Any
     """The pod or template as written, or as assembled from several parts of the object."""
     parts: Parts
@@ -161,10 +162,8 @@ def _bare(manifest: Manifest, value: Raw) -> ManifestPod:
 
 
 def _created(template: Path, pod: Raw, manifest: Manifest, user: str, written: Raw, where: Parts) -> ManifestPod:
-    made = Review(
-        uid="", operation="CREATE", namespace=manifest.namespace, user=user, groups=(), subresource="", pod=pod, old_pod=None, dry_run=False
-    )
-    return ManifestPod(template=template, review=made, written=written, parts=where)
+    review = Request(namespace=manifest.namespace, user=user, pod=pod)
+    return ManifestPod(template=template, review=review, written=written, parts=where)
 
 
 def _claim(manifest: Manifest) -> ClaimRequest | None:

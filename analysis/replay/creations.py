@@ -144,4 +144,4 @@ def _of_review(value: Raw) -> Creation | Passed:
     except ReviewError:
         return "verb" if request.get("operation") in ("DELETE", "CONNECT") else "unshaped"
     response = value.get("response")
-    return Creation(request=asked.request("mutate"), then=answered(response) if isinstance(response, dict) else None, identity="")
+    return Creation(request=asked, then=answered(response) if isinstance(response, dict) else None, identity="")

@@ -16,11 +16,11 @@ import orjson
 from analysis.reviews import audience, review
 from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.decoding import MOST_READ
-from analysis.reviews.review import Operation, ReviewError
+from analysis.reviews.review import ReviewError
 from policies.claims import cel
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
-from policies.request import Phase
+from policies.request import Operation, Phase
 from policies.verdict import Verdict
 
 GROUP = "resource.k8s.io"

@@ -1,4 +1,4 @@
-"""AdmissionReview v1 in both directions: bytes to a typed Review, and a Verdict to the answer. Of other
+"""AdmissionReview v1 in both directions: bytes to a typed Request, and a Verdict to the answer. Of other
 modules only ``workload_advice`` and ``claim_review``, which use the same functions, know the wire form.
 
 The API server checks in an answer that the uid and the kind are echoed, that ``patch`` and ``patchType`` come
@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
@@ -22,12 +21,11 @@ from analysis.reviews.decoding import Unreadable as Unreadable
 from analysis.reviews.decoding import decode_body
 from kube.tree import kind_of
 from policies.messages import console_link, phrase
-from policies.request import Phase, Request
+from policies.request import Operation, Phase, Request
 from policies.verdict import Remark, Verdict, Violation
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
-Operation = Literal["CREATE", "UPDATE"]
 
 ANYBODY = "system:anonymous"
 """k8s.io/apiserver pkg/authentication/user Anonymous"""
@@ -39,47 +37,18 @@ WARNINGS_TOTAL = 4096
 drops the rest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
-    """The fields that are read of an AdmissionReview, for both phases alike. Pods are dicts as received."""
-
-    uid: str
-    operation: Operation
-    namespace: str
-    user: str
-    groups: tuple[str, ...]
-    subresource: str
-    pod: dict[str, Any]
-    old_pod: dict[str, Any] | None
-    dry_run: bool
-
-    def request(self, phase: Phase) -> Request:
-        """Return the request for the engine."""
-        return Request(
-            operation=self.operation,
-            namespace=self.namespace,
-            user=self.user,
-            groups=self.groups,
-            subresource=self.subresource,
-            pod=self.pod,
-            old_pod=self.old_pod,
-            dry_run=self.dry_run,
-            phase=phase,
-        )
-
-
-def parse(body: bytes) -> Review:
+def parse(body: bytes, phase: Phase = "mutate") -> Request:
     """Return the review in ``body``. Of duplicate keys the last one wins, as in Go. Raises Unreadable for
     broken JSON or an object that is no pod, ReviewError(400) for anything but a CREATE or UPDATE of a pod."""
-    return from_document(decode_body(body))
+    return from_document(decode_body(body), phase)
 
 
-def from_document(document: object) -> Review:
+def from_document(document: object, phase: Phase = "mutate") -> Request:
     """Return the review in a decoded document, as ``parse`` does."""
     request = request_in(document)
     _expect_pod(request)
     operation = operation_in(request)
-    return Review(
+    return Request(
         uid=text_in(request, "uid"),
         operation=operation,
         namespace=text_in(request, "namespace"),
@@ -89,11 +58,12 @@ def from_document(document: object) -> Review:
         pod=_pod(request, "object"),
         old_pod=_pod(request, "oldObject") if operation == "UPDATE" else None,
         dry_run=request.get("dryRun") is True,
+        phase=phase,
     )
 
 
 def answer_review(
-    review: Review, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", workload: str = ""
+    review: Request, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", workload: str = ""
 ) -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every
     reason. ``console_url``: where to look, named at the end of a denial, and as the last warning; ``workload``: as

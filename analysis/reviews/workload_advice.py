@@ -20,14 +20,14 @@ from analysis.kueue import places
 from analysis.reviews import audience as warnings
 from analysis.reviews import review
 from analysis.reviews.decoding import MOST_READ, decode_body, encoded
-from analysis.reviews.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
+from analysis.reviews.review import WARNING_LENGTH, ReviewError, Unreadable
 from documents.yaml_reader import one_value
 from kube.tree import Path, map_at
 from policies import work_budget
 from policies.document import Document, InputError, path_text
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
-from policies.request import Request
+from policies.request import Operation, Request
 from policies.rules.queues import keys
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MOST_AUDITED, Remark, Violation

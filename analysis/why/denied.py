@@ -57,7 +57,7 @@ def decisive(manifest: Manifest, facts: Facts, fleet: Fleet | None) -> ManifestP
         return manifest.subjects[0]
     ranked = []
     for subject in manifest.subjects[:MOST_TEMPLATES]:
-        judged = admission_preview.preview_admission(subject.review.request("mutate"), facts, apply_patch)
+        judged = admission_preview.preview_admission(subject.review, facts, apply_patch)
         if judged.violations:
             return subject
         outlook = "now" if fleet is None else best(apply_patch(subject.review.pod, judged.mutate.patch), fleet)
@@ -69,7 +69,7 @@ def fix_templates(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: i
     """Return the templates of an object that policies deny, each with the smallest change. ``most``: changes that are judged."""
     every = []
     for subject in manifest.subjects[:MOST_TEMPLATES]:
-        admit = Admission(subject.review.request("mutate"), facts)
+        admit = Admission(subject.review, facts)
         if denials := admit(admit.request.pod)[1]:
             found = smallest_admitted(admit.request.pod, fleet, facts.snapshot.catalog, admit, most)
             edits = () if found.fix is None else found.fix.edits

@@ -85,7 +85,7 @@ class Explainer:
         return self._of_subject(base, manifest, subject, facts)
 
     def _of_subject(self, base: Explanation, manifest: Manifest, subject: ManifestPod, facts: Facts) -> Explanation:
-        judged = admission_preview.preview_admission(subject.review.request("mutate"), facts, apply_patch)
+        judged = admission_preview.preview_admission(subject.review, facts, apply_patch)
         if judged.violations:
             base = replace(base, state="denied", denials=judged.violations, policies=judged.mutate.matched)
             return self._admissible(base, manifest)
@@ -108,7 +108,7 @@ class Explainer:
         """Search the smallest change, of the manifest that makes the pods, or of the pod."""
         if self._fleet is None or subject is None or base.outlook == "now":
             return base
-        request = subject if isinstance(subject, Request) else subject.review.request("mutate")
+        request = subject if isinstance(subject, Request) else subject.review
         admit = Admission(request, self._searched.facts_for(facts.namespace))
         found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
         anew = found.fix is not None and not found.fix.steps and bool(base.missing)

@@ -52,10 +52,10 @@ def read_request(case: Case, worlds: Worlds) -> CaseRequest:
         return CaseRequest(case=case, world=world, subject=request)
     if given["review"] is not None:
         try:
-            found = review.from_document(_review(worlds.file(case, given["review"])))
+            reviewed = review.from_document(_review(worlds.file(case, given["review"])), given["phase"])
         except ReviewError as error:
             return CaseRequest(case=case, world=world, subject=None, bad=error.sentence)
-        return CaseRequest(case=case, world=world, subject=found.request(given["phase"]))
+        return CaseRequest(case=case, world=world, subject=reviewed)
     return CaseRequest(case=case, world=world, subject=_pod_request(case, world))
 
 

@@ -141,7 +141,7 @@ class Teller:
         if fleet is None or answer.denials:
             return answer
         facts = self._acting.facts_for(manifest.namespace)
-        request = subject.review.request("mutate")
+        request = subject.review
 
         def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
             judged = admission_preview.preview_admission(replace(request, pod=dict(pod)), facts, apply_patch)

@@ -116,12 +116,12 @@ def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
     kept = vars(engine)["extract"]
     vars(engine)["extract"] = lambda pod, read: pod
     try:
-        asked = review.parse(body)
+        asked = review.parse(body, phase)
         if phase == "mutate" and asked.old_pod is not None:  # nothing is judged, and nothing kept
             verdict = Verdict(judged=False, patch=applied_again.patch(asked.old_pod, asked.pod, snapshot.whole))
         else:
             encoded(extract(asked.pod, snapshot.facts_for(asked.namespace).reads))  # denies what is nested too deep
-            verdict = engine.evaluate(asked.request(phase), snapshot.facts_for(asked.namespace))
+            verdict = engine.evaluate(asked, snapshot.facts_for(asked.namespace))
     except (ReviewError, PodError):
         return None
     finally:

@@ -85,7 +85,7 @@ def test_what_callers_send_is_no_label() -> None:
         request["object"]["metadata"].update(name=f"p{i}", labels={f"l{i}": f"v{i}"}, annotations={"berth.dev/node-template": f"t{i % 2}"})
         request["object"]["spec"]["nodeSelector"] = {"karpenter.k8s.aws/instance-gpu-name": f"h{i}"}
         review = from_document(document)
-        metrics.decided("mutate", review.operation, evaluate(review.request("mutate"), library().facts_for(review.namespace)))
+        metrics.decided("mutate", review.operation, evaluate(review, library().facts_for(review.namespace)))
         if i in (10, 999):
             numbers.append(len(series(metrics)))
     assert len(series(metrics)) == numbers[0] == numbers[1]

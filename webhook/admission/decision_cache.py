@@ -15,7 +15,6 @@ from typing import Any
 import orjson
 
 from analysis.reviews import review
-from analysis.reviews.review import Review
 from policies.facts.places import KnownPlaces
 from policies.lru import LruCache
 from policies.messages import console_link
@@ -50,7 +49,7 @@ class StoredDecision:
         return _UNTIL_UID + orjson.dumps(uid) + self.after_uid
 
 
-def decided(asked: Review, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
+def decided(asked: Request, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
     """Return a verdict's form on the wire, in the log and in the metrics. ``console_url``: of the snapshot."""
     workload = console_link.controller(asked.namespace, asked.pod) if console_url else ""
     word = log_fields.decision_word(verdict, phase)
@@ -79,7 +78,7 @@ def none_decided() -> Decisions:
 Key = tuple[Phase, bool, NamespaceScope, KnownPlaces | None, str, bytes, str, Caller, bytes]
 
 
-def key(phase: Phase, asked: Review | Request, facts: Facts, text: bytes) -> Key | None:
+def key(phase: Phase, asked: Request, facts: Facts, text: bytes) -> Key | None:
     """Return everything that the verdict depends on.
 
     ``text``: the extract of the pod, ``encoded``. Returns None for what is not cached: an update, a pod that

@@ -7,7 +7,7 @@ import orjson
 from analysis.reviews import claim_review, review, workload_advice, workload_review
 from analysis.reviews.claim_review import ClaimReview
 from analysis.reviews.decoding import MOST_READ, TooLong, decode_body, encoded
-from analysis.reviews.review import Review, Unreadable
+from analysis.reviews.review import Unreadable
 from documents.printable import cut
 from kube.pod import PodError
 from kube.tree import Raw
@@ -17,7 +17,7 @@ from policies.engine import evaluate
 from policies.patch import applied_again
 from policies.planning.devices import judges
 from policies.pods.projection import extract
-from policies.request import Phase
+from policies.request import Phase, Request
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Verdict
 from server.limits import UID_BYTES
@@ -112,7 +112,7 @@ def _of_unknown(phase: str, uid: str, namespace: str, snapshot: Snapshot, *, wai
 def _pod(
     phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None, *, waits: bool
 ) -> tuple[str, bytes]:
-    asked = review.from_document(document)
+    asked = review.from_document(document, phase)
     if phase == "mutate" and asked.old_pod is not None:
         return "unmatched", orjson.dumps(review.answer_review(asked, _again(asked.old_pod, asked.pod, snapshot), phase=phase))
     facts = snapshot.facts_for(asked.namespace)
@@ -150,7 +150,7 @@ def _again(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
     return Verdict(judged=False, patch=applied_again.patch(old, new, snapshot.whole) if small else ())
 
 
-def _large(phase: Phase, asked: Review, size: int, facts: Facts) -> tuple[str, bytes]:
+def _large(phase: Phase, asked: Request, size: int, facts: Facts) -> tuple[str, bytes]:
     """Answer a review of a pod that is too large to be judged: one that asks for nothing that is judged is admitted."""
     try:
         if not judges(asked.pod, facts.snapshot):
@@ -164,10 +164,10 @@ def _shapeless(error: PodError) -> Unreadable:
     return Unreadable(f"request.object is not a valid pod: {error}", f"write {error.wanted} there")
 
 
-def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int, items: int) -> StoredDecision | None:
+def _decided(asked: Request, phase: Phase, facts: Facts, read: Raw, size: int, items: int) -> StoredDecision | None:
     """Return None for a pod that is too large with what policies add to it: judged once more, it would be denied."""
     try:
-        verdict = evaluate(asked.request(phase), facts, read)
+        verdict = evaluate(asked, facts, read)
     except PodError as error:
         raise _shapeless(error) from None
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
@@ -176,7 +176,7 @@ def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int, it
     return decision_cache.decided(asked, verdict, phase, facts.snapshot.console_url)
 
 
-def _overgrown(phase: Phase, asked: Review | ClaimReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
+def _overgrown(phase: Phase, asked: Request | ClaimReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review of which more would have to be judged than there is time for."""
     return handle_too_large(phase, unread_reviews.Head(asked.uid, asked.namespace), size, None, snapshot)
 

@@ -16,14 +16,14 @@ from telemetry import log
 
 if TYPE_CHECKING:
     from analysis.reviews.claim_review import ClaimReview
-    from analysis.reviews.review import Review
     from analysis.reviews.workload_advice import Advice, Advised
+    from policies.request import Request
 
 MOST_POLICIES = 100
 """The most matching policies that a line names."""
 
 
-def whose(review: Review, phase: Phase) -> dict[str, Any]:
+def whose(review: Request, phase: Phase) -> dict[str, Any]:
     """Return the fields of a decision's log line that differ from pod to pod."""
     return {
         "phase": phase,

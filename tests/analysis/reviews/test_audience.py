@@ -139,12 +139,12 @@ def test_a_correct_pod_under_the_shipped_library_hears_once_what_was_chosen(name
     world = snapshots.build(golden.policies_of("library", catalog), catalog, platforms=["karpenter-aws"])
     review = from_document(json.loads((golden.REVIEWS / f"pods-create-{name}.json").read_text()))
     facts = world.facts_for(review.namespace)
-    mutate = evaluate(review.request("mutate"), facts)
+    mutate = evaluate(review, facts)
     edited = replace(review, pod=apply_patch(review.pod, mutate.patch))
-    validate = evaluate(edited.request("validate"), facts)
+    validate = evaluate(edited.in_phase("validate"), facts)
     assert mutate.edits
     response = answer_review(review, mutate)["response"]
     assert response.keys() == {"uid", "allowed", "patchType", "patch", "warnings"}
     assert [warning.partition(":")[0] for warning in response["warnings"]] == ["BERTH-221"]
-    assert "warnings" not in answer_review(edited, evaluate(edited.request("mutate"), facts))["response"]
+    assert "warnings" not in answer_review(edited, evaluate(edited, facts))["response"]
     assert answer_review(edited, validate, phase="validate")["response"] == {"uid": review.uid, "allowed": True}

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from analysis.reviews.review import Review, ReviewError, answer_review, parse
+from analysis.reviews.review import ReviewError, answer_review, parse
+from policies.request import Request
 from policies.verdict import AuditOutcome, Verdict
 from tests.support import worded
 
@@ -27,7 +28,7 @@ def body(review: dict[str, Any], **request: object) -> bytes:
     return json.dumps(changed).encode()
 
 
-def parsed(review: dict[str, Any] = CREATE, **request: object) -> Review:
+def parsed(review: dict[str, Any] = CREATE, **request: object) -> Request:
     return parse(body(review, **request))
 
 
@@ -70,13 +71,13 @@ def test_every_recorded_review_of_a_pod_is_read(name: str) -> None:
 
 def test_dry_run_reaches_the_engine() -> None:
     """dryRun is part of the request that is judged."""
-    assert parsed(dryRun=True).request("mutate").dry_run is True
+    assert parsed(dryRun=True).dry_run is True
 
 
 def test_the_phase_is_given_by_the_path() -> None:
     """One review serves both phases."""
     review = parsed()
-    assert (review.request("mutate").phase, review.request("validate").phase) == ("mutate", "validate")
+    assert (review.phase, review.in_phase("validate").phase) == ("mutate", "validate")
 
 
 @pytest.mark.parametrize(

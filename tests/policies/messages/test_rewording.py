@@ -13,7 +13,7 @@ from analysis.effective.effective import Effective, Look, effective
 from analysis.effective.effective_probe import PodKind
 from analysis.reviews import audience as warnings
 from analysis.reviews import workload_advice
-from analysis.reviews.review import Review, ReviewError, answer_review
+from analysis.reviews.review import ReviewError, answer_review
 from analysis.reviews.workload_advice import Advised
 from kube.pod import PodError
 from policies.engine import evaluate
@@ -59,7 +59,7 @@ def codes(sentences: list[str]) -> list[str]:
     return [sentence[: len("BERTH-101")] for sentence in sentences]
 
 
-def of_verdict(verdict: Verdict, review: Review, phase: Phase) -> dict[str, Any]:
+def of_verdict(verdict: Verdict, review: Request, phase: Phase) -> dict[str, Any]:
     """What is decided, who hears what of it, what metrics and the log count it as."""
     response = answer_review(review, verdict, phase=phase)["response"]
     record = json.loads(log_fields.of_decision(verdict, phase, log_fields.decision_word(verdict, phase)))

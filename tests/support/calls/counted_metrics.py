@@ -46,7 +46,7 @@ def new(snapshot: Snapshot | None = None) -> Metrics:
 def judged(name: str, phase: Phase = "mutate", snapshot: Snapshot | None = None) -> tuple[str, str, Verdict]:
     """What ``decided`` is told of a recorded review."""
     review = from_document(json.loads((REVIEWS / f"{name}.json").read_text()))
-    return phase, review.operation, evaluate(review.request(phase), (snapshot or library()).facts_for(review.namespace))
+    return phase, review.operation, evaluate(review.in_phase(phase), (snapshot or library()).facts_for(review.namespace))
 
 
 def families(metrics: Metrics) -> list[Metric]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.reviews.review import Review
 from analysis.reviews.workload_advice import Advised, from_document
 from policies.request import Request
 
@@ -15,19 +15,9 @@ RECORDED: Raw = json.loads((Path(__file__).parents[2] / "reviews" / "deployments
 """what kube-apiserver 1.36 sent for a Deployment"""
 
 
-def review_of(request: Request) -> Review:
+def review_of(request: Request) -> Request:
     """Return the review of a request that a generator drew; no dry run."""
-    return Review(
-        uid="u",
-        operation=request.operation,
-        namespace=request.namespace,
-        user=request.user,
-        groups=request.groups,
-        subresource=request.subresource,
-        pod=request.pod,
-        old_pod=request.old_pod,
-        dry_run=False,
-    )
+    return replace(request, uid="u", dry_run=False, phase="mutate")
 
 
 def workload_document(api_version: str, kind: str, workload: object, **request: object) -> Raw:

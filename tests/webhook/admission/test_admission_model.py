@@ -139,7 +139,7 @@ def violations(made: Cluster, asked: AdmissionRequest, outcome: Outcome) -> tupl
         return judging.evaluate_claim(claim_review.from_document(document).request("validate"), snapshot.facts_for(NAMESPACE)).violations
     if asked.resource == JOBSETS:
         return workload_review.evaluate_workload(workload_review.from_document(document), snapshot).violations
-    return evaluate(review.from_document(document).request("validate"), snapshot.facts_for(NAMESPACE)).violations
+    return evaluate(review.from_document(document).in_phase("validate"), snapshot.facts_for(NAMESPACE)).violations
 
 
 def obeyed(made: Cluster, asked: AdmissionRequest, outcome: Outcome) -> None:

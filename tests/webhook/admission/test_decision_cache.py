@@ -139,7 +139,7 @@ def test_another_snapshot_knows_nothing_of_it(snapshot: Snapshot) -> None:
 
 def test_updates_are_not_kept(snapshot: Snapshot) -> None:
     """They depend on two pods."""
-    request, facts = review.parse(BODY).request("validate"), snapshot.facts_for("default")
+    request, facts = review.parse(BODY).in_phase("validate"), snapshot.facts_for("default")
     assert key_of(request, snapshot) is not None
     assert decision_cache.key("validate", replace(request, operation="UPDATE", old_pod=request.pod), facts, b"{}") is None
 
@@ -221,13 +221,13 @@ def test_an_old_pod_that_would_take_too_long_is_denied_unread(snapshot: Snapshot
 
 def test_nothing_is_kept_for_a_namespace_that_can_not_be(snapshot: Snapshot) -> None:
     """Its name would be kept with each pod that has claims, and no one has counted its characters."""
-    assert key_of(review.parse(BODY).request("mutate"), snapshot, "n" * 64) is None
+    assert key_of(review.parse(BODY), snapshot, "n" * 64) is None
 
 
 def test_what_is_kept_takes_as_many_bytes_as_are_counted(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     """orjson leaves 4 KiB of room behind the shortest text, and would for as long as that is kept."""
     monkeypatch.setattr(log, "_sink", lambda line: None)
-    request = review.parse(BODY).request("mutate")
+    request = review.parse(BODY)
     pods = [{**request.pod, "spec": {**request.pod["spec"], "nodeSelector": {"zone": str(number)}}} for number in range(200)]
     sent = [body(replace(request, pod=pod)) for pod in pods]
     decisions = none_decided()
@@ -243,7 +243,7 @@ def test_what_is_kept_takes_as_many_bytes_as_are_counted(snapshot: Snapshot, mon
 
 def test_claims_are_decided_by_namespace(snapshot: Snapshot) -> None:
     """A claim is found by its name in the pod's namespace; all else is alike where the policies are."""
-    request = review.parse(BODY).request("mutate")
+    request = review.parse(BODY)
     claiming = replace(request, pod={**request.pod, "spec": {**request.pod["spec"], "resourceClaims": [{"name": "c"}]}})
     assert key_of(request, snapshot, "ml-1") == key_of(request, snapshot, "ml-2")
     assert key_of(claiming, snapshot, "ml-1") != key_of(claiming, snapshot, "ml-2")
@@ -251,7 +251,7 @@ def test_claims_are_decided_by_namespace(snapshot: Snapshot) -> None:
 
 def test_a_claim_that_changes_is_another_key(snapshot: Snapshot) -> None:
     """Of the pods that name it alone, whichever way; what was decided for others stays."""
-    request = review.parse(BODY).request("mutate")
+    request = review.parse(BODY)
     named: list[dict[str, Any]] = [{"name": "c", "resourceClaimName": "c"}, {"name": "t", "resourceClaimTemplateName": "c"}, {"name": "o"}]
     pods = [replace(request, pod={**request.pod, "spec": {**request.pod["spec"], "resourceClaims": [one]}}) for one in named]
 
@@ -276,7 +276,7 @@ def test_what_is_kept_is_bounded(snapshot: Snapshot) -> None:
     facts, decisions = snapshot.facts_for("default"), none_decided()
     for number in range(count(300, 20_000)):
         pod = {**asked.pod, "spec": {**asked.pod["spec"], "nodeSelector": {"zone": "z" * 20_000 + str(number)}}}
-        request = replace(asked.request("mutate"), pod=pod)
+        request = replace(asked, pod=pod)
         key = key_of(request, snapshot)
         decided = decision_cache.decided(asked, evaluate(request, facts), "mutate")
         assert key is not None
