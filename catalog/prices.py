@@ -11,8 +11,8 @@ from kube.well_known import INSTANCE_TYPE
 
 PRODUCT_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
 """Labels with a GPU's product, as each vendor's feature discovery writes them."""
-MODEL_KEYS = (*PRODUCT_KEYS, "cloud.google.com/gke-accelerator", INSTANCE_TYPE)
-"""Labels that say what a machine is."""
+MODEL_KEYS = (*PRODUCT_KEYS, "cloud.google.com/gke-accelerator")
+"""Labels with the model of a node's GPUs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

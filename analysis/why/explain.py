@@ -24,7 +24,7 @@ from kube.node import NodeGroup
 from kube.pod import DEFAULT_SCHEDULER, PodError
 from kube.scheduling import Wants, wants
 from kube.tree import Raw, apply_patch, map_at, maps_in, text_of
-from kube.well_known import FINISHED
+from kube.well_known import FINISHED, INSTANCE_TYPE
 from policies.engine import arrived
 from policies.patch import valid_entries
 from policies.patch.applied import APPLIED
@@ -221,7 +221,7 @@ def _of_group(wanted: Wants, group: NodeGroup, fleet: Fleet) -> PlaceKind:
 
 def _title(group: NodeGroup, wanted: Wants) -> str:
     """Return what nodes of a group are, as their labels say, and what they have of the devices that the pod asks for."""
-    words = [group.labels[key] for key in MODEL_KEYS if key in group.labels][:2]
+    words = [group.labels[key] for key in (INSTANCE_TYPE, *MODEL_KEYS) if key in group.labels][:2]
     devices = [f"{count} {name}" for name, count in sorted(group.allocatable.items()) if "/" in name and count]
     asked = [one for one in devices if one.partition(" ")[2] in wanted.requests]
     return ", ".join((*words, *(asked or devices)[:3]))

@@ -23,7 +23,7 @@ from kube.node import Node, group_nodes
 from kube.scheduling import Blocker, wants
 from kube.taints import passes
 from kube.tree import Raw, apply_patch
-from kube.well_known import NODE_POOL
+from kube.well_known import INSTANCE_TYPE, NODE_POOL
 from policies.lru import LruCache
 from policies.placement.fleet import Fleet, Place, blockers
 from policies.placement.pools import Pool
@@ -89,13 +89,13 @@ def of_pool(pool: Pool, resource: str, fleet: Fleet) -> Landing:
 
 def selector(group: ModelGroup) -> dict[str, str]:
     """Return the labels that pick the group: its name, else what is on its nodes; {} if no label tells."""
-    keys = [key for what, key in GROUP_KEYS if what == group.key.what] or MODEL_KEYS
+    keys = [key for what, key in GROUP_KEYS if what == group.key.what] or (*MODEL_KEYS, INSTANCE_TYPE)
     return next(({key: group.labels[key]} for key in keys if key in group.labels), {})
 
 
 def _asks(group: ModelGroup) -> tuple[dict[str, str], ...]:
     """Return the selectors to try: its name, and with it the model. A policy that keeps pods off a model says so of a pod that names it."""
-    name, model = selector(group), next(({key: group.labels[key]} for key in MODEL_KEYS if key in group.labels), {})
+    name, model = selector(group), next(({key: group.labels[key]} for key in (*MODEL_KEYS, INSTANCE_TYPE) if key in group.labels), {})
     return tuple(one for one in (name, {**name, **model}) if one)
 
 

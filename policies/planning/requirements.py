@@ -71,7 +71,8 @@ class Demands:
     any term; None: it cannot express all of it."""
 
     def merged(self, merge: Callable[[Demands], T]) -> T:
-        """Return what the function merges of these policies, called once. ``merge`` must live as long as its module."""
+        """Return what the function merges of these policies, called once. ``merge`` must be a function
+        of a module, or a constant: a snapshot goes to other processes with what is merged."""
         if merge not in self.spoken:
             self.spoken[merge] = merge(self)
         merged: T = self.spoken[merge]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from kube import duration
 from kube.pod import DEADLINE, DEFAULT_SCHEDULER, OF_NO_CLASS
@@ -28,7 +29,6 @@ from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing
 from policies.planning.requirements import Demands
 from policies.pods.annotations import DURATION
-from policies.policy import Default
 from policies.queues.joining import JoinedQueue
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
@@ -66,11 +66,20 @@ class FilledField:
                 yield Edit(op="add", path=("spec", self.name), value=given.value, rule=self.rule, policies=given.policies)
 
 
-def _named(value: Callable[[Default], str | None], implied: str = "") -> Callable[[Plan], Iterator[NamedValue[str]]]:
-    """Return the function that yields the name that policies give, unless that is ``implied`` by an empty field."""
+@dataclass(frozen=True, slots=True)
+class _NameOf:
+    """Merges the names that policies give in one attribute of ``policy.Default``. It is the key of what it merges, which goes to
+    other processes with its snapshot."""
 
-    def merge(demands: Demands) -> NamedValue[str] | None:
-        return merge_named(demands.scopes, value)
+    attribute: str
+
+    def __call__(self, demands: Demands) -> NamedValue[str] | None:
+        return merge_named(demands.scopes, attrgetter(self.attribute))
+
+
+def _named(attribute: str, implied: str = "") -> Callable[[Plan], Iterator[NamedValue[str]]]:
+    """Return the function that yields the name that policies give, unless that is ``implied`` by an empty field."""
+    merge = _NameOf(attribute)
 
     def values(plan: Plan) -> Iterator[NamedValue[str]]:
         default = plan.demands.merged(merge)
@@ -86,7 +95,7 @@ def _is_movable(plan: Plan) -> bool:
     return plan.actor.moves and plan.pod.scheduler in ("", DEFAULT_SCHEDULER) and not is_joined
 
 
-_priority_names = _named(lambda default: default.priority_class)
+_priority_names = _named("priority_class")
 
 
 def _allowed_priorities(demands: Demands) -> frozenset[str]:
@@ -137,7 +146,7 @@ CLASSES = (
         rule="runtime_class",
         name="runtimeClassName",
         default="runtimeClass",
-        values=_named(lambda default: default.runtime_class),
+        values=_named("runtime_class"),
         is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("runtimeClassName"),
     ),
     FilledField(
@@ -153,7 +162,7 @@ SCHEDULER = FilledField(
     rule="scheduler",
     name="schedulerName",
     default="schedulerName",
-    values=_named(lambda default: default.scheduler_name, implied=DEFAULT_SCHEDULER),
+    values=_named("scheduler_name", implied=DEFAULT_SCHEDULER),
     is_open=_is_movable,
 )
 
