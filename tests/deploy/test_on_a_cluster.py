@@ -19,6 +19,7 @@ from registration.configurations import NAME
 from tests.deploy.releases import ENDPOINTS, SYSTEM, accepted, beside, certificates_version, entries, published, release
 from tests.deploy.rendering import Raw, of_kind
 from tests.deploy.variants import VARIANTS
+from tests.support.counts import only_in_prove
 from tests.testcluster import go_build
 from tests.testcluster.addons.berth import Berth
 from tests.testcluster.addons.helm import CHART, HelmRejected
@@ -164,7 +165,9 @@ def test_a_registration_that_is_gone_is_told(own: Cluster, neighbours: None) -> 
         release(own, "uninstall", "berth")
 
 
-@pytest.mark.parametrize("way", [(), ("--server-side=false",)], ids=["server-side apply", "as Helm 3 does"])
+@pytest.mark.parametrize(
+    "way", [(), pytest.param(("--server-side=false",), marks=only_in_prove)], ids=["server-side apply", "as Helm 3 does"]
+)
 def test_a_patched_policy_does_not_stop_the_brake(own: Cluster, neighbours: None, way: tuple[str, ...]) -> None:
     """`--set maxMode=Audit` goes through and leaves what was patched. The way back does too, with the mode that was patched; without it
     Helm 4 reports the conflict once the replicas have Enforce, and the policy stays as it was patched."""

@@ -14,6 +14,7 @@ import yaml
 from tests.deploy.releases import SYSTEM, accepted, entries, followed, in_effect, kubectl, release, replica
 from tests.deploy.rendering import Raw
 from tests.deploy.test_registration import in_effect as with_its_rules
+from tests.support.counts import only_in_prove
 from tests.testcluster.addons.helm import CHART, HelmRejected
 from tests.testcluster.controlplane.cluster import Cluster
 
@@ -114,7 +115,9 @@ def test_an_upgrade_that_fails_takes_nothing_out_of_effect(kinds: Cluster) -> No
     release(kinds, "uninstall", "berth")
 
 
-@pytest.mark.parametrize("way", [["--server-side", "--force-conflicts"], []], ids=["server-side", "client-side"])
+@pytest.mark.parametrize(
+    "way", [["--server-side", "--force-conflicts"], pytest.param([], marks=only_in_prove)], ids=["server-side", "client-side"]
+)
 def test_plain_manifests_take_effect_with_the_first_replica(kinds: Cluster, tmp_path: Path, way: list[str]) -> None:
     """`kubectl apply` blocks nothing before that, and applied again it leaves what is in effect; what `kubectl replace` takes out of it is
     put back."""
@@ -162,7 +165,7 @@ def test_rules_that_plain_manifests_rendered_are_handed_over(kinds: Cluster, tmp
     kubectl(kinds, "delete", f"--filename={files['rendered']}")
 
 
-@pytest.mark.parametrize("server_side", ["true", "false"])
+@pytest.mark.parametrize("server_side", ["true", pytest.param("false", marks=only_in_prove)])
 def test_an_upgrade_from_an_earlier_chart_takes_nothing_out_of_effect(kinds: Cluster, tmp_path: Path, server_side: str) -> None:
     """Which rendered the rules itself: with no new replica, with new ones, and back, by server-side apply and by Helm 3's patches."""
     earlier, way = earlier_chart(tmp_path), (KEPT, f"--server-side={server_side}")

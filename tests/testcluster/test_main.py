@@ -183,10 +183,11 @@ def test_what_the_readme_shows_is_what_comes(checkout: Checkout, tmp_path: Path)
         assert {path.name for path in command.files.iterdir()} == {"lock"}
 
 
+@only_in_prove
 @pytest.mark.usefixtures("programs_are_there")
 def test_replicas_run_on_real_nodes(request: pytest.FixtureRequest, checkout: Checkout, tmp_path: Path) -> None:
     """Where the machine allows it: the chart is installed by Helm, each replica is on a node of its own, and a Job is patched; Ctrl-C ends
-    all."""
+    all. In make test what the readme shows comes, and replicas run on real nodes in tests/e2e/installation."""
     needs_kubelets(request.config)
     with shown(tmp_path, checkout.command) as command:
         command.up()

@@ -21,6 +21,7 @@ import yaml
 
 from cli import VERSION
 from tests.e2e.installation.installed import Installation
+from tests.support.counts import only_in_prove
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster import go_build, programs
 from tests.testcluster.addons import nodes
@@ -156,8 +157,10 @@ def newcomer(installation: Installation, tmp_path_factory: pytest.TempPathFactor
     return Newcomer(rig=rig, home=home)
 
 
+@only_in_prove
 def test_every_command_of_the_page_does_what_the_page_says(newcomer: Newcomer) -> None:
-    """From nothing to Enforce and back: each exits with 0, and prints what is promised."""
+    """From nothing to Enforce and back: each exits with 0, and prints what is promised. In make test the chart is installed by
+    test_installing.py, and the audit's reports are those of tests/e2e/audit."""
     typed = commands()
     assert [command for command, (begins, _) in zip(typed, PROMISED, strict=True) if not command.startswith(begins)] == []
     for command, (_, wanted) in zip(typed, PROMISED, strict=True):
