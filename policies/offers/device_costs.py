@@ -35,14 +35,18 @@ class DeviceCosts:
 
     def of(self, offered: Iterable[tuple[Table, int]]) -> OfferedDevice:
         """Return what a device is on any of these (table, rows)."""
-        places = tuple(offered)
-        key = tuple([(table.platform.name, rows) for table, rows in places])
-        found = self._known.get(key)
-        if found is None:
-            offers = [offer for table, rows in places for offer in table.offers_in(rows)]
-            found = OfferedDevice(_model(offers), min(self._each(offers), default=None))
-            self._known.keep(key, found, _OVERHEAD * (1 + len(key)))
-        return found
+        tables: dict[str, Table] = {}
+        rows: dict[str, int] = {}
+        for table, part in offered:  # a pod may have hundreds of terms on one table
+            tables[table.platform.name] = table
+            rows[table.platform.name] = rows.get(table.platform.name, 0) | part
+        key = tuple(rows.items())
+        device = self._known.get(key)
+        if device is None:
+            offers = [offer for platform, union in rows.items() for offer in tables[platform].offers_in(union)]
+            device = OfferedDevice(_model(offers), min(self._each(offers), default=None))
+            self._known.keep(key, device, _OVERHEAD * (1 + len(key)))
+        return device
 
     def _each(self, offers: Iterable[Offer]) -> Iterator[float]:
         for offer in (one for one in offers if not one.host.uncounted):

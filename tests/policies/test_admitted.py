@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from policies.engine import evaluate
-from policies.offers.device_costs import ANY
+from policies.offers.device_costs import ANY, DeviceCosts
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.verdict import NOTHING, Holding
 from tests.policies.rules.test_no_place import asking, snapshot
+from tests.support.call_counts import work
 
 GPU_NAME, TYPE = "karpenter.k8s.aws/instance-gpu-name", "node.kubernetes.io/instance-type"
 SEEN = snapshot([], platforms=("karpenter-aws",))
@@ -38,6 +39,23 @@ def test_of_several_models_the_family_is_told() -> None:
     terms = [{"matchExpressions": [{"key": TYPE, "operator": "In", "values": ["p4d.24xlarge", "p4de.24xlarge"]}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     assert held(asking(8, affinity=affinity)) == Holding((("ampere", 8.0),), 8 * min(usd("p4d.24xlarge"), usd("p4de.24xlarge")))
+
+
+def test_terms_count_together_and_their_offers_once() -> None:
+    """Two machines in two terms are as two in one; a hundred terms that leave every machine cost hardly more than three."""
+
+    def among(*terms: list[str]) -> dict[str, Any]:
+        selected = [{"matchExpressions": [{"key": TYPE, "operator": "In", "values": values}]} for values in terms]
+        return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": selected}}}
+
+    one, two = among(["p4d.24xlarge", "p4de.24xlarge"]), among(["p4d.24xlarge"], ["p4de.24xlarge"])
+    assert held(asking(8, affinity=two)) == held(asking(8, affinity=one))
+    table = SEEN.tables["karpenter-aws"]
+
+    def calls(number: int) -> int:
+        return work(lambda: DeviceCosts(SEEN.costs.prices).of([(table, table.all)] * number))
+
+    assert calls(100) < calls(3) * 1.5
 
 
 def test_of_several_families_none_is_told() -> None:
