@@ -241,10 +241,10 @@ def codes_of(models: Iterable[str], families: Iterable[str], types: Iterable[str
 def slice_shares(gpus: Iterable[Gpu]) -> dict[str, tuple[Fraction, Fraction]]:
     """Return MIG profile as in a resource name -> (least, most) share of a GPU, by compute or memory, over
     the models that have it."""
-    found: dict[str, list[Fraction]] = {}
+    shares: dict[str, list[Fraction]] = {}
     for gpu in gpus:
         compute, memory = max((p.compute for p in gpu.mig), default=1), max((p.memory_gb for p in gpu.mig), default=1)
         for profile in gpu.mig:
             part = max(Fraction(profile.compute, compute), Fraction(profile.memory_gb, memory))
-            found.setdefault(profile.name.replace("+", "."), []).append(part)
-    return {name: (min(parts), max(parts)) for name, parts in found.items()}
+            shares.setdefault(profile.name.replace("+", "."), []).append(part)
+    return {name: (min(parts), max(parts)) for name, parts in shares.items()}

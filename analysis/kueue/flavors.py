@@ -30,18 +30,18 @@ class Apart(NamedTuple):
 def apart(spec: Mapping[Any, Any], flavor: Flavor) -> Apart | None:
     """Return why pods of this spec do not get a flavor; None if they may, or if the spec is one that Kueue can't read."""
     labels = dict(flavor.labels)
-    tolerations = [*maps_in(spec.get("tolerations")), *(one.written() for one in flavor.tolerations)]
+    tolerations = [*maps_in(spec.get("tolerations")), *(toleration.written() for toleration in flavor.tolerations)]
     for taint in flavor.taints:
         if taint.effect in HARD and not is_tolerated(taint, tolerations):
             return Apart(taint=taint)
     for key, value in map_at(spec, "nodeSelector").items():
         if key in labels and labels[key] != value:
             return Apart(key=text_of(key), value=labels[key])
-    terms = [[one for one in term.labels if one.key in labels] for term in required_terms(spec) or ()]
-    if not all(terms) or any(one.operator not in _OPERATORS for term in terms for one in term):
+    terms = [[expression for expression in term.labels if expression.key in labels] for term in required_terms(spec) or ()]
+    if not all(terms) or any(expression.operator not in _OPERATORS for term in terms for expression in term):
         return None  # a term that says nothing of the flavor's keys matches it
-    missed = [next((one for one in term if not one.holds(labels)), None) for term in terms]
-    first = next((one for one in missed if one is not None), None)
+    missed = [next((expression for expression in term if not expression.holds(labels)), None) for term in terms]
+    first = next((expression for expression in missed if expression is not None), None)
     return None if first is None or None in missed else Apart(key=first.key, value=labels[first.key])
 
 
@@ -49,6 +49,6 @@ def placed(pod: Mapping[str, Any], flavor: Flavor) -> dict[str, Any]:
     """Return a pod as it is made once Kueue has given its workload this flavor: with its labels as nodeSelector, and its
     tolerations (pkg/podset, Merge)."""
     spec = map_at(pod, "spec")
-    tolerations = [*maps_in(spec.get("tolerations")), *(one.written() for one in flavor.tolerations)]
+    tolerations = [*maps_in(spec.get("tolerations")), *(toleration.written() for toleration in flavor.tolerations)]
     given: dict[str, Any] = {"nodeSelector": {**map_at(spec, "nodeSelector"), **dict(flavor.labels)}} if flavor.labels else {}
     return {**pod, "spec": {**spec, **given, **({"tolerations": tolerations} if tolerations else {})}}

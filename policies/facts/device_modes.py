@@ -53,15 +53,15 @@ def published(facts: ClusterFacts) -> dict[str, dict[str, int]]:
     """Return what DRA drivers publish for single nodes. Of a pool, only slices of the newest generation count, as for the allocator
     (k8s.io/dynamic-resource-allocation structured, GatherPools)."""
     newest: dict[tuple[str, str], int] = {}
-    for one in facts.slices.values():
-        pool = one.driver, one.pool
-        newest[pool] = max(newest.get(pool, one.generation), one.generation)
-    found: dict[str, dict[str, int]] = {}
-    for one in facts.slices.values():
-        if one.node and one.driver and one.generation == newest[one.driver, one.pool]:
-            of_node = found.setdefault(one.node, {})
-            of_node[one.driver] = of_node.get(one.driver, 0) + one.devices
-    return found
+    for device_slice in facts.slices.values():
+        pool = device_slice.driver, device_slice.pool
+        newest[pool] = max(newest.get(pool, device_slice.generation), device_slice.generation)
+    devices: dict[str, dict[str, int]] = {}
+    for device_slice in facts.slices.values():
+        if device_slice.node and device_slice.driver and device_slice.generation == newest[device_slice.driver, device_slice.pool]:
+            of_node = devices.setdefault(device_slice.node, {})
+            of_node[device_slice.driver] = of_node.get(device_slice.driver, 0) + device_slice.devices
+    return devices
 
 
 def offered_beside(driver: str, resources: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
@@ -129,8 +129,8 @@ def undiscovered(facts: ClusterFacts) -> bool:
     since = stale_since(facts)
     if since is None and not any(kind == "ClusterPolicy" for kind, _ in facts.stacks):
         return False
-    nodes = [one for one in facts.offerings.values() if one.gpus or one.labelled]
-    return bool(nodes) and not any(one.labelled and not is_stale(one, since) for one in nodes)
+    nodes = [offering for offering in facts.offerings.values() if offering.gpus or offering.labelled]
+    return bool(nodes) and not any(offering.labelled and not is_stale(offering, since) for offering in nodes)
 
 
 def unmaintained(facts: ClusterFacts, catalog: Catalog) -> frozenset[str]:
@@ -159,8 +159,8 @@ class Following:
         before = self._facts
         nodes = facts.offerings is not before.offerings
         if nodes or facts.slices is not before.slices:
-            found = advertised(facts, self._catalog)
-            self._advertised = self._advertised if found == self._advertised else found
+            modes = advertised(facts, self._catalog)
+            self._advertised = self._advertised if modes == self._advertised else modes
         if nodes or facts.stacks is not before.stacks:
             self._unmaintained = unmaintained(facts, self._catalog)
         self._facts = facts
@@ -183,10 +183,10 @@ def keep_one(driver: str, node: str) -> str:
     return f"keep one: turn the device plugin off where {driver} runs, or the driver"
 
 
-def offered_twice(one: AdvertisedTwice) -> str:
+def offered_twice(twice: AdvertisedTwice) -> str:
     """Return one sentence on devices that are given away twice."""
-    fact = f"GPUs are offered twice, as {', '.join(one.resources)} and by {one.driver} in ResourceSlices (first on node {one.node})"
-    return f"{fact}: two pods can get the same one; {keep_one(one.driver, one.node)}"
+    fact = f"GPUs are offered twice, as {', '.join(twice.resources)} and by {twice.driver} in ResourceSlices (first on node {twice.node})"
+    return f"{fact}: two pods can get the same one; {keep_one(twice.driver, twice.node)}"
 
 
 def nobody_writes(keys: Iterable[str]) -> str:
