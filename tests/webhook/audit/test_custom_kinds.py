@@ -112,9 +112,8 @@ def test_a_kind_comes_changes_its_version_and_goes(tmp_path: Path) -> None:
             await api.wrong("end")
             await until(lambda: None in queue.take_pods().values(), "its pods to go")
             await until(lambda: not kinds.reflectors, "the kind to be let go")
-            api.calls.clear()
-            await until(lambda: len(api.calls) > 3, "looks")
-            assert set(api.calls) == {"/apis"}
+            api.calls.clear()  # a list that was under way may still arrive
+            await until(lambda: len(api.calls) >= 8 and set(api.calls[-8:]) == {"/apis"}, "looks, and nothing but looks")
 
     run(work())
 
