@@ -15,6 +15,7 @@ from kube.quantity import QuantityError, parse
 from kube.tree import Path, Raw, dotted
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 TERMS: Path = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a static pod's mirror (k8s.io/api/core/v1 MirrorPodAnnotationKey)."""
@@ -235,10 +236,10 @@ class Pod:
         """The preferred node affinity terms, as written. Raises PodError."""
         affinity = mapping_at(self.spec, "affinity", ("spec",))
         node_affinity = mapping_at(affinity, "nodeAffinity", TERMS[:2])
-        field = "preferredDuringSchedulingIgnoredDuringExecution"
-        terms = list_at(node_affinity, field, TERMS[:3])
+        terms = list_at(node_affinity, PREFERRED, TERMS[:3])
         for i, term in enumerate(terms):
-            _check_term(mapping_at(term, "preference", (*TERMS[:3], field, i)), (*TERMS[:3], field, i, "preference"))
+            where = (*TERMS[:3], PREFERRED, i)
+            _check_term(mapping_at(term, "preference", where), (*where, "preference"))
         return terms
 
     @property

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kube.pod import DEADLINE, GRACE, PROBES, TERMS
+from kube.pod import GRACE
 from kube.tree import Path, Raw, TreePatch, pointer, remove_at, set_at, value_at
 from policies.patch.applied import APPLIED, LONGEST, Entry, apply_edits, digest_at, index_of, steps
+from policies.pods.projection import is_written
 from policies.verdict import Edit
 
 DEFAULT_GRACE = 30
@@ -23,7 +24,6 @@ DEFAULT_GRACE = 30
 _SHORTEST = 0
 """seconds: below every floor, which is at least a second"""
 _GRACE: Path = ("spec", GRACE)
-_FIELDS = (DEADLINE, "runtimeClassName", "priorityClassName", "schedulerName")
 _ANNOTATION: Path = ("metadata", "annotations", APPLIED)
 Whole = Callable[[str], str | None]
 """Returns the resource name of the whole GPU for that of a slice; None for any other name."""
@@ -109,25 +109,7 @@ def _path(text: str) -> Path | None:
     if len(parts) >= 3 and parts[0] == "metadata":
         parts = (*parts[:2], steps(text)[2])
         return parts if parts[1] in ("annotations", "labels") and len(steps(text)) == 3 and parts[2] != APPLIED else None
-    return parts if parts[:1] == ("spec",) and _is_written(parts[1:]) else None
-
-
-def _is_written(path: Path) -> bool:
-    match path:
-        case (str(field),):
-            return field in (GRACE, *_FIELDS)
-        case ("tolerations" | "volumes", int()) | ("containers" | "initContainers", int(), "volumeMounts", int()):
-            return True
-        case ("affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution", int()):
-            return True
-        case ("containers" | "initContainers", int(), str(probe), str(field)):
-            return probe in PROBES and field == GRACE
-        case ("containers" | "initContainers", int(), "resources", "limits" | "requests", str()):
-            return True
-    rest = path[len(TERMS) - 1 :]
-    if ("spec", *path[: len(TERMS) - 1]) != TERMS:
-        return ("spec", *path) == TERMS[:-1]
-    return len(rest) in (1, 2, 3) and rest[1:2] in ((), ("matchExpressions",))
+    return parts if is_written(parts) else None
 
 
 def _former_graces(pod: Raw, paths: Iterable[Path]) -> tuple[Any, ...]:

@@ -18,25 +18,13 @@ VOLUME = "berth-shared-memory"
 """The name of the volume that Berth adds."""
 
 
-def projected(spec: Raw, out: Raw) -> None:
-    """Put into ``out``, the projection of a pod's spec, what is read of its volumes."""
-    items = spec.get("volumes")
-    if items is not None:
-        out["volumes"] = [_volume(item) for item in items] if isinstance(items, list) else items
-
-
-def projected_mounts(container: Raw, out: Raw) -> None:
-    """Put into ``out``, the projection of a container, what is read of its mounts."""
-    items = container.get("volumeMounts")
-    if items is not None:
-        out["volumeMounts"] = [_mount(item) for item in items] if isinstance(items, list) else items
-
-
-def _volume(item: Any) -> Any:
+def volume_read(item: Any, _: object) -> Any:
+    """Return what the projection has of a volume."""
     return item if not isinstance(item, dict) or item.get("name") == VOLUME else {}
 
 
-def _mount(item: Any) -> Any:
+def mount_read(item: Any, _: object) -> Any:
+    """Return what the projection has of a mount."""
     if not isinstance(item, dict):
         return item
     return item if item.get("name") == VOLUME or _at_shared_memory(item) else {}

@@ -1,4 +1,4 @@
-"""The projection of a pod: the part that a decision reads; the rules see nothing else.
+"""The shape of a pod as decisions read it, and its projection: the part that a decision reads; the rules see nothing else.
 
 Two pods with the same projection get the same decision, whatever their names, images, commands and
 environments are, so the decision on one may be cached for the other (``webhook.admission.decision_cache``).
@@ -8,39 +8,22 @@ Paths do not change: an edit's path in the projection is its path in the pod.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from functools import cache
+from typing import Any, Literal, NamedTuple, get_args
 
 from catalog import Catalog
 from catalog.reserved_keys import Where
-from kube.pod import DEADLINE, GRACE, MIRROR, PROBES
-from kube.tree import Raw
+from kube.pod import DEADLINE, GRACE, MIRROR, OF_NO_CLASS, PREFERRED, PROBES, REQUIRED
+from kube.tree import Path, Raw
 from policies.pods import mounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
 from policies.pods.queue_systems import ANNOTATIONS as QUEUE_ANNOTATIONS
 from policies.pods.queue_systems import LABELS as QUEUE_LABELS
 from policies.policy import GROUP, Policy
 
-SPEC = (
-    "nodeName",
-    "nodeSelector",
-    "tolerations",
-    "schedulerName",
-    "resourceClaims",
-    "schedulingGates",
-    GRACE,
-    DEADLINE,
-    "runtimeClassName",
-    "priorityClassName",
-    "priority",
-    "preemptionPolicy",
-)
-"""Fields of spec that are copied whole."""
-CONTAINER = ("name", "restartPolicy")
-"""Fields of a container that are copied whole."""
-OWNER = ("apiVersion", "kind", "controller")
 OWN = f"{GROUP}/"
 READ = (OWN, *SHARING_WORDS)
 """Prefixes of the annotations that are read whatever policies there are."""
@@ -154,41 +137,42 @@ class Readers:
         )
 
 
-def extract(pod: Raw, read: Reads) -> Raw:
-    """Return the part of ``pod`` that is read. Values of a wrong type are copied as they are, so that
-    ``Pod`` reports them."""
-    out: Raw = {}
-    metadata, spec = pod.get("metadata"), pod.get("spec")
-    if metadata is not None:
-        out["metadata"] = _metadata(metadata, read) if isinstance(metadata, dict) else metadata
-    if spec is not None:
-        out["spec"] = _spec(spec, read) if isinstance(spec, dict) else spec
-    return out
+# --- the shape of a pod ----------------------------------------------------------------------------------------------
 
 
-def _metadata(metadata: Raw, read: Reads) -> Raw:
-    out: Raw = {}
-    labels, annotations = metadata.get("labels"), metadata.get("annotations")
-    if labels is not None:
-        wanted = read.labels | read.workload_labels if "neighbours" in read.parts else read.labels
-        wanted = wanted | QUEUE_LABELS if "queues" in read.parts else wanted
-        reserved, right = read.reserved, read.right["labels"]
-        out["labels"] = (
-            {key: labels[key] for key in labels if key in wanted or (key.startswith(reserved) and key not in right)}
-            if isinstance(labels, dict)
-            else labels
-        )
-    if annotations is not None:
-        keys = read.annotations | QUEUE_ANNOTATIONS if "queues" in read.parts else read.annotations
-        out["annotations"] = _annotations(annotations, keys, read) if isinstance(annotations, dict) else annotations
-    owners = metadata.get("ownerReferences")
-    if owners is not None:
-        out["ownerReferences"] = [_taken(owner, OWNER) for owner in owners] if isinstance(owners, list) else owners
-    return out
+class PodField(NamedTuple):
+    """A part of a pod of which more is to be said than its type."""
+
+    shape: Shape
+    part: Part | None = None
+    """What it is read for; None: every decision reads it."""
+    read: Callable[[Any, Reads], Any] | None = None
+    """Returns what is read of its value, which is not null; None: all that its shape names."""
+    written: bool = False
+    """True if policies may write it."""
 
 
-def _annotations(annotations: Raw, keys: frozenset[str], read: Reads) -> Raw:
+Shape = Any
+"""``str``, ``int``, ``object`` for any type, a PodField, a map of field -> Shape, or a list of one Shape. What a map does not name may be
+anything, and is not read."""
+ANY_KEY = "*"
+"""In a map: stands for every key."""
+
+
+def _labels_read(labels: Any, read: Reads) -> Any:
+    wanted = read.labels | read.workload_labels if "neighbours" in read.parts else read.labels
+    wanted = wanted | QUEUE_LABELS if "queues" in read.parts else wanted
+    reserved, right = read.reserved, read.right["labels"]
+    if not isinstance(labels, dict):
+        return labels
+    return {key: labels[key] for key in labels if key in wanted or (key.startswith(reserved) and key not in right)}
+
+
+def _annotations_read(annotations: Any, read: Reads) -> Any:
+    keys = read.annotations | QUEUE_ANNOTATIONS if "queues" in read.parts else read.annotations
     reserved, right = read.reserved, read.right["annotations"]
+    if not isinstance(annotations, dict):
+        return annotations
     return {
         key: annotations[key]
         for key in annotations
@@ -196,56 +180,143 @@ def _annotations(annotations: Raw, keys: frozenset[str], read: Reads) -> Raw:
     }
 
 
-def _spec(spec: Raw, read: Reads) -> Raw:
-    out = {field: spec[field] for field in SPEC if field in spec}
-    if "mounts" in read.parts:
-        out |= _taken(spec, ("hostIPC", "os"))
-        mounts.projected(spec, out)
-    if "queues" in read.parts:
-        out |= _taken(spec, ("schedulingGroup",))
-    own = spec.get("resources")
-    if own is not None and "ordinary" in read.parts:
-        out["resources"] = _resources(own, read) if isinstance(own, dict) else own
-    for field in ("initContainers", "containers"):
-        containers = spec.get(field)
-        if containers is not None:
-            out[field] = [_container(c, read) for c in containers] if isinstance(containers, list) else containers
-    affinity = spec.get("affinity")
-    if affinity is not None:
-        out["affinity"] = _taken(affinity, ("nodeAffinity", "podAffinity") if "neighbours" in read.parts else ("nodeAffinity",))
-    return out
-
-
-def _container(container: Any, read: Reads) -> Any:
-    if not isinstance(container, dict):
-        return container
-    out = {field: container[field] for field in CONTAINER if field in container}
-    if "mounts" in read.parts:
-        mounts.projected_mounts(container, out)
-    resources = container.get("resources")
-    if resources is not None:
-        out["resources"] = _resources(resources, read) if isinstance(resources, dict) else resources
-    for field in PROBES:
-        probe = container.get(field)
-        if probe is not None:
-            out[field] = {GRACE: probe.get(GRACE)} if probe and isinstance(probe, dict) else probe
-    return out
-
-
-def _resources(resources: Raw, read: Reads) -> Raw:
-    out: Raw = {}
-    for side in ("limits", "requests"):
-        amounts = resources.get(side)
-        if amounts is not None:
-            out[side] = amounts if "ordinary" in read.parts or not isinstance(amounts, dict) else _accelerators(amounts, read)
-    if "mounts" in read.parts and "claims" in resources:
-        out["claims"] = resources["claims"]
-    return out
-
-
-def _accelerators(amounts: Mapping[str, Any], read: Reads) -> Raw:
+def _amounts_read(amounts: Any, read: Reads) -> Any:
+    if "ordinary" in read.parts or not isinstance(amounts, dict):
+        return amounts
     return {name: amounts[name] for name in amounts if name not in ORDINARY or ("mounts" in read.parts and name == "memory")}
 
 
-def _taken(value: Any, fields: Iterable[str]) -> Any:
-    return {field: value[field] for field in fields if field in value} if isinstance(value, dict) else value
+def _probe_read(probe: Any, read: Reads) -> Any:
+    """Return a probe's grace period; null tells a probe without one from an empty probe, which is none."""
+    return {GRACE: probe.get(GRACE)} if probe and isinstance(probe, dict) else probe
+
+
+def _whole(value: Any, read: Reads) -> Any:
+    return value
+
+
+_TEXTS: Shape = {ANY_KEY: str}
+_EXPRESSION: Shape = {"key": str, "operator": str, "values": [str]}
+_TERM: Shape = {"matchExpressions": [_EXPRESSION], "matchFields": [_EXPRESSION]}
+_WRITTEN_TERM: Shape = {
+    "matchExpressions": PodField([PodField(_EXPRESSION, written=True)], written=True),
+    "matchFields": [_EXPRESSION],
+}
+_AMOUNTS = PodField({ANY_KEY: PodField(object, written=True)}, read=_amounts_read)
+_OWN_AMOUNTS = PodField({}, read=_amounts_read)
+"""Of the pod as a whole."""
+_PROBE = PodField({GRACE: PodField(int, written=True)}, read=_probe_read)
+_CONTAINERS: Shape = [
+    {
+        "name": str,
+        "restartPolicy": str,
+        "volumeMounts": PodField([PodField({"name": str, "mountPath": str}, read=mounts.mount_read, written=True)], part="mounts"),
+        "resources": {"limits": _AMOUNTS, "requests": _AMOUNTS, "claims": PodField([{"name": str}], part="mounts", read=_whole)},
+        **dict.fromkeys(PROBES, _PROBE),
+    }
+]
+POD: Shape = {
+    "metadata": {
+        "labels": PodField(_TEXTS, read=_labels_read),
+        "annotations": PodField(_TEXTS, read=_annotations_read),
+        "ownerReferences": [{"apiVersion": str, "kind": str, "controller": object}],
+    },
+    "spec": {
+        "nodeName": str,
+        "nodeSelector": PodField(_TEXTS, read=_whole),
+        "tolerations": PodField([PodField({"key": str, "operator": str, "value": str, "effect": str}, written=True)], read=_whole),
+        "schedulerName": PodField(str, written=True),
+        "resourceClaims": PodField([{"name": str, "resourceClaimName": str, "resourceClaimTemplateName": str}], read=_whole),
+        "schedulingGates": PodField([{"name": str}], read=_whole),
+        GRACE: PodField(int, written=True),
+        DEADLINE: PodField(int, written=True),
+        "runtimeClassName": PodField(str, written=True),
+        "priorityClassName": PodField(str, written=True),
+        **dict.fromkeys(OF_NO_CLASS, object),
+        "hostIPC": PodField(object, part="mounts"),
+        "os": PodField({"name": str}, part="mounts", read=_whole),
+        "volumes": PodField([PodField({"name": str}, read=mounts.volume_read, written=True)], part="mounts"),
+        "schedulingGroup": PodField(object, part="queues"),
+        "resources": PodField({"limits": _OWN_AMOUNTS, "requests": _OWN_AMOUNTS}, part="ordinary"),
+        "initContainers": _CONTAINERS,
+        "containers": _CONTAINERS,
+        "affinity": {
+            "nodeAffinity": PodField(
+                {
+                    REQUIRED: PodField({"nodeSelectorTerms": [PodField(_WRITTEN_TERM, written=True)]}, written=True),
+                    PREFERRED: [{"preference": _TERM}],
+                },
+                read=_whole,
+            ),
+            "podAffinity": PodField({PREFERRED: [PodField(object, written=True)]}, part="neighbours", read=_whole),
+        },
+    },
+}
+"""What is read of a pod (k8s.io/api/core/v1), for what, and what policies write."""
+
+
+def is_written(path: Path) -> bool:
+    """Return whether policies may write a path of a pod."""
+    field = PodField(POD)
+    for step in path:
+        shape = field.shape
+        if isinstance(shape, list) and isinstance(step, int):
+            inner = shape[0]
+        elif isinstance(shape, dict) and isinstance(step, str):
+            inner = shape.get(step, shape.get(ANY_KEY))
+        else:
+            return False
+        field = inner if isinstance(inner, PodField) else PodField(inner)
+    return field.written
+
+
+_Reader = Callable[[Any, Reads], Any]
+
+
+def extract(pod: Raw, read: Reads) -> Raw:
+    """Return the part of ``pod`` that is read. Values of a wrong type are copied as they are, so that
+    ``Pod`` reports them."""
+    out: Raw = _reader_for(read.parts)(pod, read)
+    return out
+
+
+@cache
+def _reader_for(parts: frozenset[Part]) -> _Reader:
+    return _reader(POD, parts)
+
+
+def _reader(shape: Shape, parts: frozenset[Part]) -> _Reader:
+    """Return the function that reads a value of this shape."""
+    field = shape if isinstance(shape, PodField) else PodField(shape)
+    if field.read is not None:
+        return field.read
+    if isinstance(field.shape, list):
+        return _list_reader(_reader(field.shape[0], parts))
+    if isinstance(field.shape, dict):
+        inner = {name: value for name, value in field.shape.items() if not isinstance(value, PodField) or value.part in (None, *parts)}
+        return _map_reader({name: _reader(value, parts) for name, value in inner.items()})
+    return _whole
+
+
+def _list_reader(read_item: _Reader) -> _Reader:
+    def read_list(value: Any, read: Reads) -> Any:
+        return [read_item(item, read) for item in value] if isinstance(value, list) else value
+
+    return read_list
+
+
+def _map_reader(fields: Mapping[str, _Reader]) -> _Reader:
+    whole = tuple(name for name, reader in fields.items() if reader is _whole)
+    others = tuple((name, reader) for name, reader in fields.items() if reader is not _whole)
+
+    def read_map(value: Any, read: Reads) -> Any:
+        if not isinstance(value, dict):
+            return value
+        out = {name: value[name] for name in whole if name in value}
+        for name, reader in others:
+            item = value.get(name)
+            if item is not None:
+                out[name] = reader(item, read)
+        return out
+
+    return read_map

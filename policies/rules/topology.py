@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kube.pod import Pod, mapping_at
+from kube.pod import PREFERRED, Pod, mapping_at
 from kube.tree import Path
 from policies.offers.merging import NamedValue, merge_named
 from policies.planning.plan import Plan
@@ -19,7 +19,7 @@ from policies.request import Request
 from policies.verdict import Edit, Remark
 
 NAME = "topology"
-_PATH: Path = ("spec", "affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution", "-")
+_PATH: Path = ("spec", "affinity", "podAffinity", PREFERRED, "-")
 _WEIGHT = 100
 """The most that a preference may weigh (k8s.io/api core/v1 WeightedPodAffinityTerm): it stands alone."""
 

@@ -11,56 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog import Catalog
-from kube.pod import REQUIRED
 from kube.tree import Path, kind_of
 from policies.document import Document
-
-Shape = Any
-"""``str``, ``int``, a map of field -> Shape (fields that it does not name may be anything), or a list of
-one Shape."""
-ANY_KEY = "*"
-"""In a map: stands for every key."""
-_TEXTS: Shape = {ANY_KEY: str}
-_EXPRESSIONS: Shape = [{"key": str, "operator": str, "values": [str]}]
-_TERM: Shape = {"matchExpressions": _EXPRESSIONS, "matchFields": _EXPRESSIONS}
-_PROBE: Shape = {"terminationGracePeriodSeconds": int}
-_CONTAINERS: Shape = [
-    {
-        "name": str,
-        "restartPolicy": str,
-        "resources": {"limits": {}, "requests": {}, "claims": [{"name": str}]},
-        "volumeMounts": [{"name": str, "mountPath": str}],
-        "livenessProbe": _PROBE,
-        "startupProbe": _PROBE,
-    }
-]
-POD: Shape = {
-    "metadata": {"labels": _TEXTS, "annotations": _TEXTS, "ownerReferences": [{"apiVersion": str, "kind": str}]},
-    "spec": {
-        "nodeName": str,
-        "schedulerName": str,
-        "runtimeClassName": str,
-        "priorityClassName": str,
-        "os": {"name": str},
-        "volumes": [{"name": str}],
-        "schedulingGates": [{"name": str}],
-        "nodeSelector": _TEXTS,
-        "terminationGracePeriodSeconds": int,
-        "activeDeadlineSeconds": int,
-        "tolerations": [{"key": str, "operator": str, "value": str, "effect": str}],
-        "affinity": {
-            "nodeAffinity": {
-                REQUIRED: {"nodeSelectorTerms": [_TERM]},
-                "preferredDuringSchedulingIgnoredDuringExecution": [{"preference": _TERM}],
-            },
-            "podAffinity": {},
-        },
-        "resources": {"limits": {}, "requests": {}},
-        "resourceClaims": [{"name": str, "resourceClaimName": str, "resourceClaimTemplateName": str}],
-        "initContainers": _CONTAINERS,
-        "containers": _CONTAINERS,
-    },
-}
+from policies.pods.projection import ANY_KEY, POD, PodField, Shape
 
 
 def check(document: Document, pod: Any, at: Path, catalog: Catalog) -> None:
@@ -80,6 +33,8 @@ def check(document: Document, pod: Any, at: Path, catalog: Catalog) -> None:
 
 def _check_shape(document: Document, value: Any, shape: Shape, at: Path) -> None:
     """Compare a value that is not null with its shape, recursively. Raises InputError."""
+    if isinstance(shape, PodField):
+        shape = shape.shape
     if shape is str:
         if not isinstance(value, str):
             quotes = "; put it in quotes" if isinstance(value, int | float) else ""
@@ -90,7 +45,7 @@ def _check_shape(document: Document, value: Any, shape: Shape, at: Path) -> None
     elif isinstance(shape, list):
         for number, item in enumerate(list_at(document, value, at)):
             _check_shape(document, item, shape[0], (*at, number))
-    else:
+    elif isinstance(shape, dict):
         _check_fields(document, map_at(document, value, at, null=False), shape, at)
 
 
