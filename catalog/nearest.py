@@ -137,8 +137,8 @@ def hint(name: str, known: Iterable[str], codes: frozenset[str] = frozenset()) -
     return f"; known: {list_known(of_model(name, names, codes) or names)}" if names else ""
 
 
-def list_known(names: Iterable[str]) -> str:
-    """Return ``a, b, c``, cut after the twentieth with a count of the rest."""
+def list_known(names: Iterable[str], most: int = _MOST_LISTED) -> str:
+    """Return ``a, b, c``, or for more than ``most`` names ``a, b and 7 more``."""
     shown = list(names)
-    rest = len(shown) - _MOST_LISTED
-    return ", ".join(shown[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")

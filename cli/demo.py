@@ -26,8 +26,8 @@ from types import FrameType
 from typing import Any
 
 from analysis.admission.patch_applier import apply_patch
-from cli.output.diff import coloured, unified
 from cli.terminal import screen
+from documents.diff import unified
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = Path("tests/reviews/pods-create-train-llama.json")
@@ -183,7 +183,7 @@ def show(server: DemoServer) -> None:
     owner = pod["metadata"]["ownerReferences"][0]
     print(f"\nWhat Berth changes in a pod of {owner['kind']} {owner['name']} (recorded from kube-apiserver: {SAMPLE}) on {PLATFORM}:\n")
     diff = unified(_shown(pod), _shown(admitted), "the pod")
-    print("\n".join(coloured(diff, screen.output())))
+    print("\n".join(screen.output().paint_diff(diff)))
     for line in outcome(mutate, validate):
         print(line)
     curl = f"curl --cacert {server.ca} -H 'Content-Type: application/json' --data @{SAMPLE} https://{server.host}:{server.port}/mutate"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # imported where Ctrl-C is handled: see ``guarded``
 SUBCOMMANDS = {
     "serve": ("cli.serve", "run the admission server"),
     "try": ("cli.inspect.try_", "show how policies change manifests, or why they deny them"),
-    "console": ("console.command", "open the web console: policy impact, GPU nodes, why a job waits"),
+    "console": ("cli.console", "open the web console: policy impact, GPU nodes, why a job waits"),
     "gpus": ("cli.inspect.gpus", "list the GPU models in the catalog"),
     "effective": ("cli.inspect.effective", "show the effective policy of a namespace"),
     "audit": ("cli.inspect.audit", "evaluate policies against existing GPU pods"),

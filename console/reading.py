@@ -7,15 +7,13 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from analysis.world.builder import WorldBuilder
 from analysis.world.recorded import Recorded
 from catalog import Catalog
 from catalog.prices import Prices, prices
-from cli.options import assumed_platforms
-from cli.output import stderr
 from cluster.client.api_client import Access, Client
 from console.server.app import WorldSource
 from console.world.fixed import Fixed
@@ -25,6 +23,8 @@ from sources import world_of_files as files
 from sources.from_cluster import default_kubeconfig
 from sources.sources import Sources, of_a_cluster, options
 from sources.world_follower import WorldFollower
+
+Say = Callable[[str], None]
 
 
 async def _nothing() -> None:
@@ -52,19 +52,20 @@ class _ReadingOptions:
     prices: Prices
 
 
-async def open_source(args: argparse.Namespace, sources: Sources, access: Access | None = None) -> Reading:
-    """Return what the options name. ``access``: address and credentials of the cluster, where the options do not name them.
+async def open_source(args: argparse.Namespace, sources: Sources, say: Say, access: Access | None = None) -> Reading:
+    """Return what the options name. ``say``: prints a sentence. ``access``: address and credentials of the cluster, where the options do
+    not name them.
 
     Raises AccessError, InputError and SourcesError.
     """
     if args.files or args.facts:
-        given = _given(args, sources if sources.platforms or sources.facts else replace(sources, platforms=assumed_platforms()))
-        made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog), _pause)
+        given = _given(args, sources)
+        made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog, say), _pause)
         return Reading(source=Fixed(await asyncio.to_thread(files.world, made, sources.policies, sources.facts, given.catalog)))
     given = _given(args, of_a_cluster(sources))
     client = await Client.connect(access or _access(args))
     policies = files.policies_of(sources.policies, given.catalog) if sources.policies else None
-    made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog), _pause)
+    made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog, say), _pause)
     follower = WorldFollower(client, made, given.catalog, args.every, args.namespace or "", policies)
     return Reading(source=follower, client=client, follow=follower.run, close=client.close)
 
@@ -78,12 +79,12 @@ def _pause() -> None:
     time.sleep(0.002)
 
 
-def _recorded(args: argparse.Namespace, catalog: Catalog) -> Recorded | None:
+def _recorded(args: argparse.Namespace, catalog: Catalog, say: Say) -> Recorded | None:
     if not args.recordings:
         return None
     found = Recorded(args.recordings, catalog)
     if found.unread or found.left_out:
-        stderr.say(f"recordings: {found.unread} entries cannot be read; {found.left_out} creations are left out (too many or too large)")
+        say(f"recordings: {found.unread} entries cannot be read; {found.left_out} creations are left out (too many or too large)")
     return found
 
 

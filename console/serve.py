@@ -17,7 +17,6 @@ from starlette.applications import Starlette
 
 from certs.authority import CertificateError
 from certs.following import FollowedFiles, SelfSigned
-from cli.output import stderr
 from cluster.background import background
 from cluster.client.api_client import Access
 from cluster.client.errors import AccessError
@@ -30,7 +29,7 @@ from console.access.rights import Rights
 from console.access.sessions import Sessions
 from console.access.sign_in import SignIn
 from console.certificate import Certificate
-from console.reading import Reading, open_source
+from console.reading import Reading, Say, open_source
 from console.screens import SCREENS
 from console.server.app import application
 from console.server.forms import MOST_FORM
@@ -59,8 +58,9 @@ class Door:
     announce: Callable[[], None]
 
 
-def run(args: argparse.Namespace, sources: Sources, access: Access | None = None) -> int:
-    """Serve until SIGTERM or SIGINT. ``access``: address and credentials of the cluster, where they are not those that the options name.
+def run(args: argparse.Namespace, sources: Sources, say: Say, access: Access | None = None) -> int:
+    """Serve until SIGTERM or SIGINT. ``say``: prints a sentence for whoever started it. ``access``: address and credentials of the cluster,
+    where they are not those that the options name.
 
     Returns the exit code: 0, 2 with one line per reason when it cannot start, or 1 where a background task has ended by itself.
     """
@@ -68,12 +68,12 @@ def run(args: argparse.Namespace, sources: Sources, access: Access | None = None
     memory.return_large_blocks()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, logging(runner.get_loop(), lambda: None):
         try:
-            return runner.run(_serve(args, sources, access))
+            return runner.run(_serve(args, sources, say, access))
         except (AccessError, CertificateError, SourcesError, InputError, SettingsError, StartError, OSError) as error:
             return cannot_start(str(error))
 
 
-async def _serve(args: argparse.Namespace, sources: Sources, access: Access | None) -> int:
+async def _serve(args: argparse.Namespace, sources: Sources, say: Say, access: Access | None) -> int:
     stop, at_once = asyncio.Event(), asyncio.Event()
     on_signals(stop, at_once)
     background_tasks = Background(stop)
@@ -82,8 +82,8 @@ async def _serve(args: argparse.Namespace, sources: Sources, access: Access | No
         make_room(LIMITS.connections)
     listener = listen("--listen", chosen.host, chosen.port)
     certificate = Certificate(_certificates(chosen)) if chosen.tls else None
-    reading = await open_source(args, sources, access)
-    door = _with_sessions(chosen, reading, listener) if chosen.signs_in else _of_this_machine(reading, listener, chosen)
+    reading = await open_source(args, sources, say, access)
+    door = _with_sessions(chosen, reading, listener) if chosen.signs_in else _of_this_machine(reading, listener, chosen, say)
     server = Server(door.app, certificate.context if certificate else None, LIMITS, lambda _: None, form=MOST_FORM)
     await server.start(listener)
     tasks: list[asyncio.Task[Any]] = []
@@ -128,14 +128,14 @@ def _with_sessions(chosen: ConsoleSettings, reading: Reading, listener: socket.s
     return Door(app=application(reading.source, gate, SCREENS, routes, hosts.origins), announce=announce)
 
 
-def _of_this_machine(reading: Reading, listener: socket.socket, chosen: ConsoleSettings) -> Door:
+def _of_this_machine(reading: Reading, listener: socket.socket, chosen: ConsoleSettings, say: Say) -> Door:
     """Return the door of a console whose printed address opens it."""
     port, at = listener.getsockname()[1], bound(listener)
     gate = OneTimeToken(frozenset({at, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}))
     scheme = "https" if chosen.tls else "http"
 
     def tell() -> None:
-        stderr.say("the console, for this machine only; the address opens once, press Enter for another one:")
+        say("the console, for this machine only; the address opens once, press Enter for another one:")
         print(f"{scheme}://{at}/?{FIELD}={gate.token()}", flush=True)
 
     def typed() -> None:

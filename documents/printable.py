@@ -24,6 +24,11 @@ def cut(text: str) -> str:
     return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 3] + "..."
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return ``1 node`` or ``2 nodes``. ``plural``: of a noun that takes no s."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
 def json_text(value: Any, indent: int | None = 2) -> str:
     """Return a value as JSON, readable in every script: only characters that are not printable are escaped, as JSON does it."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """A YAML writer for JSON-like values with a fixed layout.
 
 Berth has its own writer for two reasons: the diff needs the same layout on both sides, with unchanged parts
-written once (``cli.output.diff`` walks two trees at the same time), and PyYAML's writer alone would use up
+written once (``documents.diff`` walks two trees at the same time), and PyYAML's writer alone would use up
 the time allowed for 1,000 pods. Lists are at the indent of their key, as in kubectl's output; nothing is
 wrapped; multi-line text is a block (``|``).
 """

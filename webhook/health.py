@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from catalog.nearest import list_known
 from policies.offers.constraints import Compiled
 from policies.state.objects import id_of
 from server.http import JSON, Answer, start, text_answer
@@ -138,8 +139,7 @@ def _cluster(condition: ReplicaState) -> Iterator[ReadinessCheck]:
         if condition.replica.snapshot is not None and any(not one.without for one in wrong):
             text += "; the last known objects are used"
     if isolated := [name for one in watching for name in one.isolated]:
-        more = f" and {len(isolated) - MOST_NAMED} more" if len(isolated) > MOST_NAMED else ""
-        text += f"; objects that can't be applied (log: event=object_isolated): {', '.join(isolated[:MOST_NAMED])}{more}"
+        text += f"; objects that can't be applied (log: event=object_isolated): {list_known(isolated, MOST_NAMED)}"
     yield ReadinessCheck(name="cluster", ready=condition.replica.snapshot is not None, text=text, is_well=not (wrong or isolated))
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from analysis.audit.outcomes import DENIALS, AuditResult
 from analysis.audit.stored_pod import StoredPod
 from analysis.conditions.words import sentences
+from catalog.nearest import list_known
 from policies.policy import GROUP
 from policies.workloads.controllers import group_of
 
@@ -183,8 +184,7 @@ def message(outcome: AuditResult) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = names[:MOST_FIELDS]
-    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
+    return list_known(names, MOST_FIELDS)
 
 
 def group_by_outcome(outcomes: Iterable[tuple[StoredPod, AuditResult, int, float | None]]) -> dict[AuditResult, Affected]:

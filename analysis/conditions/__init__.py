@@ -36,6 +36,7 @@ from analysis.conditions.reach import NamespaceIndex, Reach
 from analysis.conditions.sets import Graces, counts_of, offers_of
 from analysis.conditions.words import MOST_LINE, acting_instead, describe_match, sentences, what, what_template
 from catalog.nearest import hint
+from documents.printable import counted
 from kube.labels import LabelSelector
 from policies.objects.wording import cut_text
 from policies.offers.constraints import Compiled, CompiledTemplate
@@ -195,7 +196,7 @@ class _Compared:
         if compiled is None or entry.acting is None:
             return _finding(entry, accepted, where="", what=_idle(entry))
         users = self._named.get(key[2], [])
-        text = f"default of {len(users)} {'policy' if len(users) == 1 else 'policies'}"
+        text = f"default of {counted(len(users), 'policy', 'policies')}"
         return _finding(entry, accepted, where=text, what=what_template(compiled.template))
 
 
@@ -221,7 +222,7 @@ def _accepted(entry: ObjectEntry, entries: Mapping[Key, ObjectEntry]) -> Conditi
     understood = entry.understood
     if understood.errors:
         count = len(understood.errors)
-        end = f"{count} error{'' if count == 1 else 's'}; {acting_instead(entry)}."
+        end = f"{counted(count, 'error')}; {acting_instead(entry)}."
         return Condition("Accepted", "False", INVALID, sentences(understood.errors, end))
     lacking = [text for path, name in understood.templates if (text := _lacking(path, name, entries))]
     if lacking:

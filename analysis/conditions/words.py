@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from documents.printable import counted
 from policies.objects.wording import condition, cut_text, describe_scope, summarize_object
 from policies.offers.constraints import Compiled
 from policies.policy import NodeTemplate
@@ -78,5 +79,5 @@ def describe_match(compiled: Compiled, picked: int) -> str:
 
     ``picked``: how many namespaces the selector selects now.
     """
-    there = describe_scope(compiled.policy, f"{picked} {'namespace' if picked == 1 else 'namespaces'}")
+    there = describe_scope(compiled.policy, counted(picked, "namespace"))
     return cut_text("; ".join(filter(None, (cut_text(there, MOST_PLACE), condition(compiled.policy)))), MOST_LINE)

@@ -20,7 +20,7 @@ from kube import duration
 from kube.pod import Pod
 from policies.engine import evaluate_policies
 from policies.messages import OF_EDITS
-from policies.objects.wording import condition
+from policies.objects.wording import condition, describe_scope
 from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.pods.projection import extract
@@ -185,3 +185,13 @@ def _difference(title: str, policies: tuple[str, ...], kind: PodKind, found: Loo
         rows=tuple(row for row in found.rows if row not in base.rows),
         denied=tuple(violation for violation in found.denied if violation.key not in anyway),
     )
+
+
+def reach(policy: NamespacePolicy) -> str:
+    """Return to which pods and namespaces a policy applies."""
+    never = "does not match: " if policy.acts == "never" else ""
+    only = ", only " if policy.acts == "sometimes" else ", "
+    pods = f"{only}{chosen}" if (chosen := condition(policy.policy)) else ""
+    users = policy.policy.exclude_users
+    excludes = f"; except requests of {', '.join(sorted(users))}" if users else ""
+    return f"{never}{describe_scope(policy.policy)}{pods}{excludes}"

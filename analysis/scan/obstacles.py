@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from analysis.scan.finding import Obstacle, PlaceReason, Value
+from catalog.nearest import list_known
+from documents.printable import counted
 
 MOST_REASONS = 3
 """Reasons that a sentence has; JSON has all."""
@@ -41,8 +43,8 @@ def describe_obstacles(values: Mapping[str, Value]) -> str:
 
 def reason(one: PlaceReason) -> str:
     """Return one reason: ``NodePool gpu (4 nodes): taint team=ml:NoSchedule is not tolerated``."""
-    shown = ", ".join(one.places[:MOST_PLACES]) + (f" and {len(one.places) - MOST_PLACES} more" if len(one.places) > MOST_PLACES else "")
-    nodes = f" ({one.nodes} node{'' if one.nodes == 1 else 's'})" if one.nodes else ""
+    shown = list_known(one.places, MOST_PLACES)
+    nodes = f" ({counted(one.nodes, 'node')})" if one.nodes else ""
     blocked = " and ".join(_each(one.obstacles, there=bool(one.nodes))) or "no blocker found"
     return f"{shown}{nodes}: {blocked}" if shown else blocked
 

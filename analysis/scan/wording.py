@@ -247,3 +247,20 @@ def _group(value: Value) -> str:
 
 def _lack(name: str) -> str:
     return "a grace period over 30s for a checkpoint (terminationGracePeriodSeconds)" if name == "terminationGracePeriodSeconds" else name
+
+
+def describe_subject(finding: Finding) -> str:
+    """Return the place: ``Job research/train``, ``NodePool gpu``, ``pods in web``."""
+    kind, namespace, name = finding.where
+    if not name:
+        return f"pods without an owner in {namespace}"
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def describe_weight(finding: Finding) -> str:
+    """Return what hangs on it: ``(2 pods, 16 GPUs, 43.92 USD/h)``."""
+    parts = [_count(finding.nodes, "node")] if finding.nodes else []
+    parts += [_count(finding.pods, "pod")] if finding.pods else []
+    parts += [_count(finding.gpus, "GPU")] if finding.gpus else []
+    parts += [f"{finding.usd:.2f} USD/h"] if finding.usd is not None else []
+    return f" ({', '.join(parts)})" if parts else ""

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
+from analysis.why.explanation import Explanation, PlaceKind, Remedy
+from catalog.nearest import list_known
 from documents import yaml_writer
+from documents.printable import counted
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
 from policies.verdict import Edit
@@ -25,6 +30,7 @@ THEN = {
     "unknown": "It is unknown whether it can be scheduled then.",
 }
 """What becomes of a pod that policies admit with a change."""
+MOST_NAMES = 3
 _MOST_VALUE = 160
 _FLOW = frozenset("{}[],#\n")
 """Characters that end a plain text within a map on one line."""
@@ -122,3 +128,71 @@ def show_value(value: Any) -> str:
 def patch(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:
     """Return edits as RFC 6902 operations."""
     return [{"op": one.op, "path": pointer(one.path)} | ({} if one.op == "remove" else {"value": one.value}) for one in edits]
+
+
+def state(found: Explanation, now: datetime) -> str:
+    """Return what it is, where, and since when, in one sentence."""
+    about = f" ({found.pod})" if found.pod and not found.title.endswith(f"/{found.pod}") else ""
+    pods = f"; its pods: {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
+    match found.state:
+        case "pending":
+            gates = f", gated by {list_some(found.gates)}" if found.gates else ""
+            is_ = f"Pending, created {since(found.since, now)}{gates}"
+        case "denied":
+            is_ = "its pods are denied"
+        case "admitted":
+            phase = f", {next(iter(found.phases))}" if len(found.phases) == 1 else ""
+            is_ = f"on node {found.node}{phase}" if found.node else f"has finished{phase}"
+        case "waiting":
+            is_ = "is suspended and creates no pods until it is resumed" if found.suspended else "has no pods yet, and none was denied"
+        case _:
+            is_ = "not created"
+    return f"{found.title} in namespace {found.namespace}: {is_}{about}{pods}."
+
+
+def comes_to(remedy: Remedy) -> Iterator[str]:
+    """Yield what policies and places do with the change, and what Karpenter may buy for it."""
+    if remedy.admits:
+        yield "Policies then admit it."
+        if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
+            yield words
+    if remedy.runs_on:
+        yield f"It then fits {list_some(remedy.runs_on)}."
+    for pool, machines in remedy.buys.items():
+        name, usd = machines[0] if machines else ("a machine", None)
+        price = "" if usd is None else f" ({usd:.2f} USD per hour on demand)"
+        others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
+        yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
+
+
+def describe_place(one: PlaceKind) -> str:
+    """Return what a place is called."""
+    if one.pool:
+        return f"NodePool {one.title}"
+    kind = f" ({one.title})" if one.title else ""
+    return f"{counted(len(one.names), 'node')} {list_some(one.names)}{kind}"
+
+
+def since(text_: str, now: datetime) -> str:
+    """Return how long ago a time of the API server was: ``14m ago``."""
+    try:
+        then = datetime.fromisoformat(text_)
+    except ValueError:
+        return text_ or "an unknown time"
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    seconds = max(0, int((now - then).total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{unit} ago"
+    return f"{seconds}s ago"
+
+
+def _counted(phases: dict[str, int] | Counter[str] | object) -> str:
+    counted = Counter(phases) if isinstance(phases, dict) else Counter()
+    return ", ".join(f"{count} {phase}" for phase, count in sorted(counted.items()))
+
+
+def list_some(names: Iterable[str]) -> str:
+    """Return three or four names, and how many more there are: never ``and 1 more``."""
+    every = list(names)
+    return list_known(every, MOST_NAMES if len(every) > MOST_NAMES + 1 else len(every))

@@ -14,10 +14,11 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
+from analysis.admission import report
 from analysis.admission.judge import ManifestResult, admit_manifest
 from analysis.admission.manifests import read_manifest
 from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
-from cli.output import manifests, report, stderr
+from cli.output import manifests, stderr
 from cli.terminal import screen
 from cli.terminal.stdout import OutputError
 from policies.document import Document, InputError, objects
@@ -140,7 +141,9 @@ class Trial:
         manifest = read_manifest(item, catalog, namespace, as_served=self.as_served, around=self.inputs.around)
         outcome = admit_manifest(manifest, self.snapshot)
         self.code = max(self.code, DENIED if outcome.denied else ADMITTED)
-        self.err.write("".join(f"{line}\n" for line in report.report_lines(outcome, screen.errors())))
+        style: screen.Style | None = "bad" if outcome.denied else "good" if any(pod.judged for pod in outcome.pods) else None
+        lines = report.report_lines(outcome, lambda verdict: screen.errors().paint(style, verdict))
+        self.err.write("".join(f"{line}\n" for line in lines))
         self.platform.update(dict.fromkeys(report.of_platform(outcome)))
         return outcome
 

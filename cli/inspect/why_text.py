@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from analysis.audit.outcomes import field
 from analysis.why import fixes, queued, sentences
-from analysis.why.explanation import Explanation, PlaceKind, Remedy, Told
+from analysis.why.explanation import Explanation, Remedy, Told
+from analysis.why.sentences import list_some
 from cli.output import stderr
 from cli.output.columns import Styled
 from cli.terminal.screen import PLAIN, Style, Terminal
-from documents.printable import printable
+from documents.printable import counted, printable
 from kube.tree import dotted
 from policies.verdict import Violation
 
 MOST_PLACES = 6
-MOST_NAMES = 3
 MOST_REASONS = 4
 MOST_EDITS = 8
 _STYLES: Mapping[str, Style] = {"denied": "bad", "pending": "unsure", "admitted": "good", "waiting": "unsure"}
@@ -47,34 +46,14 @@ def _shown(line: str | Styled, screen: Terminal) -> str:
 
 def head(found: Explanation, now: datetime) -> Iterator[str | Styled]:
     """Yield what it is, where, and since when."""
-    yield Styled(state(found, now), _STYLES.get(found.state))
+    yield Styled(sentences.state(found, now), _STYLES.get(found.state))
     if found.nominated:
         yield f"Nominated for node {found.nominated}: pods of lower priority are preempted first."
 
 
-def state(found: Explanation, now: datetime) -> str:
-    """Return what it is, where, and since when, in one sentence."""
-    about = f" ({found.pod})" if found.pod and not found.title.endswith(f"/{found.pod}") else ""
-    pods = f"; its pods: {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
-    match found.state:
-        case "pending":
-            gates = f", gated by {list_some(found.gates)}" if found.gates else ""
-            is_ = f"Pending, created {since(found.since, now)}{gates}"
-        case "denied":
-            is_ = "its pods are denied"
-        case "admitted":
-            phase = f", {next(iter(found.phases))}" if len(found.phases) == 1 else ""
-            is_ = f"on node {found.node}{phase}" if found.node else f"has finished{phase}"
-        case "waiting":
-            is_ = "is suspended and creates no pods until it is resumed" if found.suspended else "has no pods yet, and none was denied"
-        case _:
-            is_ = "not created"
-    return f"{found.title} in namespace {found.namespace}: {is_}{about}{pods}."
-
-
 def _words(told: Iterable[Told], now: datetime) -> Iterator[str]:
     for one in told:
-        yield f"  {one.who}, {one.reason}, {since(one.at, now)}: {printable(' '.join(one.text.split()), WIDEST)}"
+        yield f"  {one.who}, {one.reason}, {sentences.since(one.at, now)}: {printable(' '.join(one.text.split()), WIDEST)}"
 
 
 def _places(found: Explanation) -> Iterator[str | Styled]:
@@ -84,7 +63,7 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
         return
     yield from ("", "Where it could run:") if found.where else ("", "There are no nodes and no NodePools.")
     for one in found.where[:MOST_PLACES]:
-        yield f"  {describe_place(one)}"
+        yield f"  {sentences.describe_place(one)}"
         if not one.blockers:
             yield "    no blocker found"
         for blocker, count in one.blockers[:MOST_REASONS]:
@@ -132,29 +111,14 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
     steps = remedy.steps
     first = "To run now, the" if found.outlook == "later" else "The"
     whose = f"{remedy.kind} {remedy.name}" if remedy.name else found.title
-    yield f"{first} smallest change ({steps} step{'s' if steps > 1 else ''}) to the pod of {whose}:"
+    yield f"{first} smallest change ({counted(steps, 'step')}) to the pod of {whose}:"
     for edit in remedy.edits[:MOST_EDITS]:
         yield f"  {sentences.edit(edit)}"
     for edit in remedy.edits_beside[:MOST_EDITS]:
         yield f"  in another template: {sentences.edit(edit)}"
-    yield from comes_to(remedy)
+    yield from sentences.comes_to(remedy)
     what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
     yield f"To apply it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"
-
-
-def comes_to(remedy: Remedy) -> Iterator[str]:
-    """Yield what policies and places do with the change, and what Karpenter may buy for it."""
-    if remedy.admits:
-        yield "Policies then admit it."
-        if remedy.found.then is not None and (words := sentences.THEN.get(remedy.found.then)):
-            yield words
-    if remedy.runs_on:
-        yield f"It then fits {list_some(remedy.runs_on)}."
-    for pool, machines in remedy.buys.items():
-        name, usd = machines[0] if machines else ("a machine", None)
-        price = "" if usd is None else f" ({usd:.2f} USD per hour on demand)"
-        others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
-        yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
 
 
 def _denied(found: Explanation) -> Iterator[str]:
@@ -210,37 +174,3 @@ def _audit_outcomes(found: Explanation) -> Iterator[str]:
         elif one.edits or one.dropped:
             fields = list_some(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
             yield f"{one.policy} ({one.mode}) would change {fields} in Enforce."
-
-
-def describe_place(one: PlaceKind) -> str:
-    """Return what a place is called."""
-    if one.pool:
-        return f"NodePool {one.title}"
-    kind = f" ({one.title})" if one.title else ""
-    return f"{len(one.names)} node{'s' if len(one.names) > 1 else ''} {list_some(one.names)}{kind}"
-
-
-def list_some(names: Iterable[str]) -> str:
-    """Return some names, and how many more there are."""
-    every = list(names)
-    more = f" and {len(every) - MOST_NAMES} more" if len(every) > MOST_NAMES + 1 else ""
-    return ", ".join(every[:MOST_NAMES] if more else every) + more
-
-
-def _counted(phases: dict[str, int] | Counter[str] | object) -> str:
-    counted = Counter(phases) if isinstance(phases, dict) else Counter()
-    return ", ".join(f"{count} {phase}" for phase, count in sorted(counted.items()))
-
-
-def since(text_: str, now: datetime) -> str:
-    """Return how long ago a time of the API server was: ``14m ago``."""
-    try:
-        then = datetime.fromisoformat(text_)
-    except ValueError:
-        return text_ or "an unknown time"
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    seconds = max(0, int((now - then).total_seconds()))
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size}{unit} ago"
-    return f"{seconds}s ago"

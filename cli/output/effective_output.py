@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.conditions.words import acting_instead
-from analysis.effective.effective import Effective, Layer, NamespacePolicy
+from analysis.effective.effective import Effective, Layer, NamespacePolicy, reach
 from analysis.effective.effective_probe import PodKind
 from analysis.effective.effective_rows import EffectiveRow
 from cli.terminal.screen import PLAIN, Style, Terminal
@@ -64,16 +64,6 @@ def _in_force(answer: Effective, width: int) -> list[str]:
 def _mode(policy: NamespacePolicy) -> str:
     declared = policy.policy.mode
     return policy.mode if policy.mode == declared else f"{policy.mode} (--max-mode caps {declared})"
-
-
-def reach(policy: NamespacePolicy) -> str:
-    """Return to which pods and namespaces a policy applies."""
-    never = "does not match: " if policy.acts == "never" else ""
-    only = ", only " if policy.acts == "sometimes" else ", "
-    pods = f"{only}{chosen}" if (chosen := condition(policy.policy)) else ""
-    users = policy.policy.exclude_users
-    excludes = f"; except requests of {', '.join(sorted(users))}" if users else ""
-    return f"{never}{describe_scope(policy.policy)}{pods}{excludes}"
 
 
 def _rows(rows: Iterable[EffectiveRow], width: int, indent: str = "  ", *, section: bool = False) -> Iterator[str]:

@@ -9,12 +9,12 @@ from typing import Any, Protocol, TextIO
 
 from analysis.admission.judge import ManifestResult, PodResult
 from analysis.admission.manifests import REVIEWED
+from analysis.admission.report import locate_document
 from analysis.reviews.review import answer_review
-from cli.output.diff import coloured, unified
-from cli.output.report import locate_document
 from cli.terminal import screen
 from cli.terminal.screen import is_terminal
 from documents import yaml_writer
+from documents.diff import unified
 from documents.printable import json_text
 from kube.tree import set_at
 from policies.document import Document
@@ -47,7 +47,7 @@ class Diff:
                 continue
             diff = unified(manifest.value, outcome.after, f"{locate_document(manifest.document)} {manifest.kind}/{manifest.name}")
             if diff:
-                self.stream.write("\n".join(coloured(diff, self.screen)) + "\n")
+                self.stream.write("\n".join(self.screen.paint_diff(diff)) + "\n")
 
     def end(self) -> None: ...
 

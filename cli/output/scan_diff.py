@@ -7,9 +7,9 @@ from typing import Any
 
 from analysis.scan.finding import Hit
 from analysis.scan.remedies import Remedies
-from cli.output.diff import coloured, unified
 from cli.terminal.screen import PLAIN, Terminal
-from documents.printable import printable
+from documents.diff import unified
+from documents.printable import counted, printable
 from kube.tree import Raw
 from policies.patch.applied import APPLIED
 
@@ -24,11 +24,11 @@ def format_scan_diff(hits: Sequence[Hit], remedies: Remedies, screen: Terminal =
         if remedy.denied:
             body = "\n".join(f"! {screen.paint('bad', 'denied')}: {printable(str(one))}" for one in remedy.denied)
         elif remedy.edits:
-            body = "\n".join(coloured(unified(_shown(remedy.came), _shown(remedy.pod), name), screen))
+            body = "\n".join(screen.paint_diff(unified(_shown(remedy.came), _shown(remedy.pod), name)))
         else:
             body = "  no change: these policies do not match the pod, or it already sets everything"
         shown[name, body] = shown.get((name, body), 0) + 1
-    parts = [f"{printable(name)} ({count} pod{'' if count == 1 else 's'})\n{body}" for (name, body), count in shown.items()]
+    parts = [f"{printable(name)} ({counted(count, 'pod')})\n{body}" for (name, body), count in shown.items()]
     return "\n\n".join(parts) + ("\n" if parts else "")
 
 

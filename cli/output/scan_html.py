@@ -9,7 +9,7 @@ from analysis.scan import wording
 from analysis.scan.finding import Finding
 from analysis.scan.report import ScanReport
 from cli.output.html_page import heading, page, paragraph, table
-from cli.output.scan_output import HEADS, cells, describe_subject, library, rounded, summarize_scan, unseen
+from cli.output.scan_output import HEADS, cells, library, rounded, summarize_scan, unseen
 
 
 def format_scan_html(report: ScanReport) -> str:
@@ -31,5 +31,5 @@ def _findings(found: Sequence[Finding]) -> str:
     for one in found:
         usd = rounded(one.usd)
         counts = (one.nodes or "", one.pods or "", one.gpus or "", "" if usd is None else f"{usd:.2f}")
-        rows.append((describe_subject(one), wording.fact(one), wording.advice(one), *map(str, counts)))
+        rows.append((wording.describe_subject(one), wording.fact(one), wording.advice(one), *map(str, counts)))
     return table(heads, rows, numbers=range(3, 7), code=(2,))

@@ -12,7 +12,7 @@ from analysis.scan.finding import Finding, Obstacle, PlaceReason
 from analysis.scan.report import NEEDS, DeviceGroup, ScanReport
 from cli.output.columns import table
 from cli.terminal.screen import PLAIN, Terminal
-from documents.printable import printable
+from documents.printable import counted, printable
 
 MOST_SHOWN = 12
 """Findings of one kind that the text shows: a screen; JSON and HTML have all."""
@@ -36,7 +36,7 @@ def _section(kind: Any, found: Sequence[Finding]) -> Iterator[str]:
     yield f"  {wording.why(kind)}"
     advised = ""
     for finding in found[:MOST_SHOWN]:
-        yield f"  - {describe_subject(finding)}{describe_weight(finding)}: {wording.fact(finding)}"
+        yield f"  - {wording.describe_subject(finding)}{wording.describe_weight(finding)}: {wording.fact(finding)}"
         if (advice := wording.advice(finding)) != advised:
             yield f"      -> {advice}"
             advised = advice
@@ -50,7 +50,7 @@ def summarize_scan(report: ScanReport) -> str:
     nodes = sum(group.nodes for group in report.groups)
     cost = "" if report.usd is None else f", {report.usd:.2f} USD per hour"
     waits = f", {report.waiting} of them pending" if report.waiting else ""
-    return f"{_count(nodes, 'GPU node')} with {_count(devices, 'device')}, {held} used{cost}; {_count(report.pods, 'GPU pod')}{waits}."
+    return f"{counted(nodes, 'GPU node')} with {counted(devices, 'device')}, {held} used{cost}; {counted(report.pods, 'GPU pod')}{waits}."
 
 
 def cells(group: DeviceGroup) -> tuple[str, ...]:
@@ -59,33 +59,16 @@ def cells(group: DeviceGroup) -> tuple[str, ...]:
     return f"{group.what} {group.name}", group.model or "?", str(group.nodes), str(group.devices), str(group.held), usd
 
 
-def describe_subject(finding: Finding) -> str:
-    """Return the place: ``Job research/train``, ``NodePool gpu``, ``pods in web``."""
-    kind, namespace, name = finding.where
-    if not name:
-        return f"pods without an owner in {namespace}"
-    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-
-
-def describe_weight(finding: Finding) -> str:
-    """Return what hangs on it: ``(2 pods, 16 GPUs, 43.92 USD/h)``."""
-    parts = [_count(finding.nodes, "node")] if finding.nodes else []
-    parts += [_count(finding.pods, "pod")] if finding.pods else []
-    parts += [_count(finding.gpus, "GPU")] if finding.gpus else []
-    parts += [f"{finding.usd:.2f} USD/h"] if finding.usd is not None else []
-    return f" ({', '.join(parts)})" if parts else ""
-
-
 def library(report: ScanReport) -> Iterator[str]:
     """Yield what the shipped library would have made of the pods of which something is found."""
     found = report.library
     if not found.pods:
         return
     cost = "" if found.usd is None else f", {found.usd:.2f} USD per hour"
-    of = f"{found.fixed} of these {_count(found.pods, 'pod')}"
-    yield f"Berth's shipped policies would have fixed {of} ({_count(found.gpus, 'GPU')}{cost})."
+    of = f"{found.fixed} of these {counted(found.pods, 'pod')}"
+    yield f"Berth's shipped policies would have fixed {of} ({counted(found.gpus, 'GPU')}{cost})."
     if found.denied:
-        yield f"They would have denied {_count(found.denied, 'pod')}, each with a fix."
+        yield f"They would have denied {counted(found.denied, 'pod')}, each with a fix."
     yield "To see the changes, run berth scan --diff. To write policies in Audit for this cluster, run berth scan --suggest DIR."
 
 
@@ -94,10 +77,6 @@ def unseen(report: ScanReport) -> Iterator[str]:
     for kind, reason in sorted(report.unread.items()):
         rests = ", ".join(f'"{wording.title(one)}"' for one in report.rests_on(kind))  # type: ignore[arg-type]
         yield f"Not read: {reason}" + (f"; incomplete: {rests}" if rests else "")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def scan_value(report: ScanReport) -> dict[str, Any]:
@@ -149,7 +128,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "usdPerHour": rounded(finding.usd),
         "mended": finding.fixed,
         "restsOn": NEEDS.get(finding.kind, ()),
-        "message": f"{describe_subject(finding)}: {wording.fact(finding)}",
+        "message": f"{wording.describe_subject(finding)}: {wording.fact(finding)}",
         "advice": wording.advice(finding),
     }
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cli.output.diff import unified
 from cli.policy_cases.outcome import Sentence
+from documents.diff import unified
 
 
 def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from analysis.replay.tally import ChangedGroup, GroupLine
-from cli.replaying.text_output import WORDS, count_pods, name, name_workload, ordered, sentence, side, stake
+from cli.replaying.text_output import WORDS, name, name_workload, ordered, sentence, side, stake
 from cli.replaying.total import Total
-from documents.printable import printable
+from documents.printable import counted, printable
 
 _LONGEST = 1000
 _SUITE = "berth replay"
@@ -43,9 +43,9 @@ def _tests(line: GroupLine, failed: list[tuple[ChangedGroup, GroupLine]]) -> int
 
 def _cases(total: Total, namespace: str, line: GroupLine, groups: list[tuple[ChangedGroup, GroupLine]]) -> Iterator[str]:
     if same := line.pods - line.otherwise:
-        yield f"    <testcase classname={_quoted(namespace)} name={_quoted(count_pods(same, 'pod') + ' with the same decision')}/>"
+        yield f"    <testcase classname={_quoted(namespace)} name={_quoted(counted(same, 'pod') + ' with the same decision')}/>"
     for group, found in groups:
-        title = f"{name_workload(group.workload)}: {count_pods(found.pods, 'pod')} {WORDS[group.difference.turn]}"
+        title = f"{name_workload(group.workload)}: {counted(found.pods, 'pod')} {WORDS[group.difference.turn]}"
         yield f"    <testcase classname={_quoted(namespace)} name={_quoted(title)}>"
         yield f'      <failure type="{group.difference.turn}" message={_quoted(_message(group, found))}>'
         yield from map(_text, _details(total, group))
@@ -83,7 +83,7 @@ def _valid(text: str) -> str:
 def github(total: Total, statements: list[str]) -> Iterator[str]:
     """Yield workflow commands: a warning for each difference of a workload, and notices with the result."""
     for group, line in ordered(total.tally.groups.items()):
-        title = f"{count_pods(line.pods, 'pod')} {WORDS[group.difference.turn]}"
+        title = f"{counted(line.pods, 'pod')} {WORDS[group.difference.turn]}"
         message = f"{name(group.namespace)} {name_workload(group.workload)}: {_message(group, line)}"
         details = "\n".join(_valid(one) for one in _details(total, group))
         yield f"::warning title={_property(title)}::{_data(message)}%0A{_data(details)}"

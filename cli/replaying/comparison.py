@@ -15,7 +15,7 @@ from analysis.replay.stakes import NOTHING, Stake, Stakes
 from analysis.replay.tally import ReplayOutcome
 from analysis.reviews.decoding import MOST_READ, Unreadable, encoded
 from catalog.prices import Prices
-from cli.output.diff import HEADER, unified
+from documents.diff import HEADER, unified
 from kube.pod import PodError
 from kube.tree import Raw, apply_patch, remove_at
 from policies import work_budget

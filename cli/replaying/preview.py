@@ -9,11 +9,11 @@ from typing import Any
 
 from catalog import Catalog
 from cli.output.named_policy import chosen, enforced_already
-from cli.replaying.text_output import count_pods, groups_table, stake
+from cli.replaying.text_output import groups_table, stake
 from cli.replaying.total import Total
 from cli.terminal.screen import PLAIN, Terminal
 from documents.files import read_policies
-from documents.printable import printable
+from documents.printable import counted, printable
 from policies.facts.cluster_facts import ClusterFacts
 from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot
@@ -64,7 +64,7 @@ def preview_lines(name: str, existing: Total, recorded: Total | None, screen: Te
 
 def _outcome(total: Total, noun: str) -> str:
     tally = total.tally
-    among = f"of {count_pods(tally.all.pods, noun)} with accelerators,"
+    among = f"of {counted(tally.all.pods, noun)} with accelerators,"
     denied = tally.all.turns["newly-denied"] + tally.all.turns["other-reasons"]
     changed = tally.all.turns["other-edits"] + tally.all.turns["newly-admitted"]
     if not denied and not changed:

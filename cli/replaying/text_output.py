@@ -8,11 +8,11 @@ from typing import Any
 
 from analysis.replay.difference import TURNS, Difference, Side, Turn
 from analysis.replay.tally import ChangedGroup, GroupLine
+from catalog.nearest import list_known
 from cli.output.columns import Row, Styled, table
-from cli.output.diff import coloured
 from cli.replaying.total import Total
 from cli.terminal.screen import PLAIN, Style, Terminal
-from documents.printable import printable
+from documents.printable import counted, printable
 
 WORDS: dict[Turn, str] = {
     "newly-denied": "newly denied",
@@ -45,8 +45,7 @@ def name_workload(kind_and_name: tuple[str, str]) -> str:
 def side(one: Side) -> str:
     """Return one of two decisions: ``denied (BERTH-104)``, ``edited (tolerations, affinity)``."""
     shown = [*one.codes, *one.fields]
-    more = f" and {len(shown) - _MOST_FIELDS} more" if len(shown) > _MOST_FIELDS else ""
-    return f"{one.word} ({', '.join(map(name, shown[:_MOST_FIELDS]))}{more})" if shown else one.word
+    return f"{one.word} ({list_known(map(name, shown), _MOST_FIELDS)})" if shown else one.word
 
 
 def sentence(total: Total) -> str:
@@ -56,8 +55,8 @@ def sentence(total: Total) -> str:
     if not tally.all.pods:
         return "No pod was evaluated."
     if not tally.compared:
-        return f"{count_pods(tally.all.pods, 'pod')} with accelerators: {decided}. The earlier decisions are unknown."
-    among = f"Of {count_pods(tally.all.pods, 'pod')} with accelerators"
+        return f"{counted(tally.all.pods, 'pod')} with accelerators: {decided}. The earlier decisions are unknown."
+    among = f"Of {counted(tally.all.pods, 'pod')} with accelerators"
     if tally.compared < tally.all.pods:
         among += f" ({tally.compared} with an earlier decision)"
     if not tally.all.otherwise:
@@ -67,14 +66,9 @@ def sentence(total: Total) -> str:
     return f"{among}, {number} {'has' if number == 1 else 'have'} a different decision now ({stake(tally.all)}): {turns}."
 
 
-def count_pods(number: int, noun: str) -> str:
-    """Return ``1 pod``, ``2 pods``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def stake(line: GroupLine) -> str:
     """Return ``8 GPUs, 32.77 USD/h at the least``."""
-    return count_pods(line.gpus, "GPU") + ("" if line.usd is None else f", {line.usd:.2f} USD/h at least")
+    return counted(line.gpus, "GPU") + ("" if line.usd is None else f", {line.usd:.2f} USD/h at least")
 
 
 def ordered(groups: Iterable[tuple[ChangedGroup, GroupLine]]) -> list[tuple[ChangedGroup, GroupLine]]:
@@ -138,7 +132,7 @@ def _example(total: Total, group: ChangedGroup, screen: Terminal) -> Iterator[st
     yield ""
     if example.diff:
         lines = [f"--- {where}, before", f"+++ {where}, now", *example.diff]
-        yield from coloured(lines, screen)
+        yield from screen.paint_diff(lines)
     else:
         yield f"{where} is now {screen.paint('bad', 'denied')}:"
     yield from (f"  {printable(reason, 1000)}" for reason in example.reasons)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TextIO
 
@@ -16,6 +16,8 @@ CHOICES: tuple[Choice, ...] = ("auto", "always", "never")
 Style = Literal["good", "bad", "unsure", "strong", "place"]
 _CODES: Mapping[Style, int] = {"strong": 1, "bad": 31, "good": 32, "unsure": 33, "place": 36}
 """Select Graphic Rendition (ECMA-48, 8.3.117): the eight colours that every theme of a terminal sets itself."""
+_OF_A_DIFF: Mapping[str, Style] = {"-": "bad", "+": "good", "@": "place"}
+"""The style of a line of a diff, by its first character."""
 _UNKNOWN = 80
 """Columns of a terminal that does not say how many it has: those of a VT100."""
 _OFF = "\x1b[0m"
@@ -32,6 +34,13 @@ class Terminal:
     def paint(self, style: Style | None, text: str) -> str:
         """Return the text in a style, if there is colour; ``text`` is printable already."""
         return f"\x1b[{_CODES[style]}m{text}{_OFF}" if style and text and self.colour else text
+
+    def paint_diff(self, diff: Iterable[str]) -> Iterator[str]:
+        """Yield the lines of a unified diff with the colours that git gives them, if there is colour."""
+        from documents.diff import HEADER  # it imports YAML
+
+        for number, line in enumerate(diff):
+            yield self.paint("strong" if number < HEADER else _OF_A_DIFF.get(line[:1]), line)
 
 
 PLAIN = Terminal()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from console.berths.uses import Use
+from documents.printable import counted
 
 WIDTH = 320
 MOST_TILES = 24
@@ -145,7 +146,7 @@ def _bars(canvas: _Canvas, uses: Sequence[Use]) -> int:
                 path.append(_box(left + begin, top + 1, end - begin, _BAR_HEIGHT))
         if ends[2] - ends[1] >= 4:
             canvas.out.append(f"M{left + ends[1]} {top + 1 + _BAR_HEIGHT}L{left + ends[2]} {top + 1}")
-        canvas.texts.append(DrawnText(left + length + 6, top + 12, f"{bar.nodes} node{'' if bar.nodes == 1 else 's'}"))
+        canvas.texts.append(DrawnText(left + length + 6, top + 12, counted(bar.nodes, "node")))
     return len(found) * _BAR_STEP
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from analysis.scan import wording
 from analysis.scan.finding import Finding, Kind
-from cli.output.scan_output import describe_subject, describe_weight
 from console.world.view import View
 
 Named = tuple[str, str]
@@ -64,7 +63,7 @@ def _mark(kind: Kind, findings: Sequence[Finding]) -> Mark:
         title=wording.title(kind),
         why=wording.why(kind),
         advice=wording.advice(findings[0]),
-        facts=[f"{describe_subject(one)}{describe_weight(one)}: {wording.fact(one)}" for one in findings[:MOST]],
+        facts=[f"{wording.describe_subject(one)}{wording.describe_weight(one)}: {wording.fact(one)}" for one in findings[:MOST]],
         more=max(0, len(findings) - MOST),
         count=len(findings),
     )

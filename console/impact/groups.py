@@ -11,7 +11,7 @@ import orjson
 from analysis.audit.judged import audit_pod
 from analysis.audit.ledger import AuditedPod
 from analysis.audit.outcomes import AuditResult
-from cli.output.diff import unified
+from documents.diff import unified
 from kube.tree import apply_patch
 from policies.state.snapshot import Snapshot
 

@@ -7,20 +7,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from analysis import admission_preview
+from analysis.admission import report
 from analysis.admission.judge import ManifestResult, admit_manifest
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.fixes.alternatives import AlternativePod, Alternatives, AlternativeSearch
 from analysis.why import denied, fixes
 from analysis.why.explain import Explainer
 from analysis.why.explanation import Explanation
-from cli.output import report
-from cli.output.diff import HEADER, unified
 from console.job import verdict
 from console.job.changes import DiffLine, changes
 from console.job.playground import Snapshots
 from console.job.verdict import VerdictSentence
 from console.world.view import View
 from documents import yaml_writer
+from documents.diff import HEADER, unified
+from documents.printable import printable
 from kube.tree import apply_patch
 from policies.document import path_text
 from policies.verdict import AuditOutcome, Violation
@@ -169,4 +170,4 @@ def _with_fix(answer: JobAnswer, found: Explanation) -> JobAnswer:
 
 
 def _said(outcome: ManifestResult) -> Sequence[str]:
-    return [line.strip() for line in list(report.report_lines(outcome))[1:]]
+    return [printable(line).strip() for line in report.reasons(outcome)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from analysis.admission.judge import ManifestResult, PodResult
-from cli.output.diff import marked_lines, spans
+from documents.diff import marked_lines, spans
 from documents.yaml_writer import emit, open_list, open_map, scalar
 from kube.tree import Path, value_at
 from policies.verdict import Edit

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from analysis.admission import report
 from analysis.admission.judge import admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
-from cli.output import report
 from kube.tree import Raw
 from policies import work_budget
 from policies.document import Document, InputError, objects

@@ -11,7 +11,6 @@ from analysis.fixes.cautions import Caution
 from analysis.fixes.placement import Placement
 from analysis.why import sentences
 from analysis.why.explanation import Explanation
-from cli.inspect import why_text as text
 from console.job.answer import JobAnswer, OfferedManifest
 from console.job.verdict import WORDS
 from kube.tree import dotted
@@ -98,18 +97,18 @@ def show_answer(one: JobAnswer, now: datetime) -> Shown:
     return Shown(
         answer=one,
         word=WORDS[one.verdict.tone],
-        reasons=[DenialRow(v.code, v.fact_at(dotted), v.fix_at(dotted), v.detail, text.list_some(v.policies)) for v in one.denials],
-        head="" if found is None or found.state == "proposed" else text.state(found, now),
-        told=[] if found is None else [(f"{told.who}, {told.reason}, {text.since(told.at, now)}", told.text) for told in found.told],
+        reasons=[DenialRow(v.code, v.fact_at(dotted), v.fix_at(dotted), v.detail, sentences.list_some(v.policies)) for v in one.denials],
+        head="" if found is None or found.state == "proposed" else sentences.state(found, now),
+        told=[] if found is None else [(f"{told.who}, {told.reason}, {sentences.since(told.at, now)}", told.text) for told in found.told],
         places=[] if found is None else list(_places(found)),
         more_places=0 if found is None else max(0, len(found.where) - MOST_PLACES),
-        unjudged="" if found is None else text.list_some(sentences.UNJUDGED.get(name, name) for name in found.unjudged),
+        unjudged="" if found is None else sentences.list_some(sentences.UNJUDGED.get(name, name) for name in found.unjudged),
         steps=[] if remedy is None else [sentences.edit(edit) for edit in (*remedy.edits, *remedy.edits_beside)],
-        comes_to=[] if remedy is None or not remedy.edits else list(text.comes_to(remedy)),
+        comes_to=[] if remedy is None or not remedy.edits else list(sentences.comes_to(remedy)),
         notes=[] if found is None else list(_notes(found)),
         choices=[_choice(offer) for offer in one.offers],
         as_written="" if searched is None else _as_written(searched.as_written),
-        wrote=[] if found is None else [(str(entry["path"]), f"{text.list_some(entry['by'])} ({entry['rule']})") for entry in found.wrote],
+        wrote=[(str(e["path"]), f"{sentences.list_some(e['by'])} ({e['rule']})") for e in (() if found is None else found.wrote)],
         unread=[] if found is None else list(found.unread),
     )
 
@@ -120,7 +119,7 @@ def _places(found: Explanation) -> Iterator[PlaceRow]:
         for blocker, count in one.blockers[:MOST_REASONS]:
             some = f" (on {count} of {len(one.names)})" if count < len(one.names) else ""
             reasons.append(f"{sentences.blocker(blocker)}{some}")
-        yield PlaceRow(text.describe_place(one), one.outlook, reasons, max(0, len(one.blockers) - MOST_REASONS))
+        yield PlaceRow(sentences.describe_place(one), one.outlook, reasons, max(0, len(one.blockers) - MOST_REASONS))
 
 
 def _notes(found: Explanation) -> Iterator[str]:
@@ -133,7 +132,7 @@ def _notes(found: Explanation) -> Iterator[str]:
     if remedy.found.fix is None and not remedy.anew:
         yield "No change to the pod alone fixes this: no toleration, label, amount or resource name helps."
     for violation in remedy.found.forbidden[:2]:
-        yield f"A smaller change would be denied by {text.list_some(violation.policies)}: {violation}"
+        yield f"A smaller change would be denied by {sentences.list_some(violation.policies)}: {violation}"
 
 
 def _as_written(placement: Placement) -> str:
@@ -168,7 +167,7 @@ def _where(placement: Placement) -> str:
     if placement.pool:
         bought = f", instance type {placement.machine} (${placement.machine_usd:,.2f} per hour)" if placement.machine_usd else ""
         return f"NodePool {placement.pool}{bought}"
-    return text.list_some(placement.nodes)
+    return sentences.list_some(placement.nodes)
 
 
 def _price(placement: Placement) -> str:

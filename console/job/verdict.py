@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from analysis.admission import report
 from analysis.admission.judge import ManifestResult
 from analysis.why.explanation import Explanation
-from cli.inspect.why_text import list_some
-from cli.output import report
+from analysis.why.sentences import list_some
 from policies.verdict import Violation
 
 Tone = Literal["good", "warn", "bad", "plain"]

@@ -10,10 +10,9 @@ from analysis.audit.ledger import PolicyTotals
 from analysis.conditions import ObjectStatus
 from analysis.conditions.conditions import Condition
 from analysis.conditions.words import acting_instead
-from analysis.effective.effective import Effective, effective
+from analysis.effective.effective import Effective, effective, reach
 from analysis.effective.effective_probe import PodKind, known_as, workload_named
 from catalog.nearest import hint
-from cli.output.effective_output import reach
 from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.server.query import LONGEST_NAME, QueryError

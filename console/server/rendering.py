@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from analysis.reviews.review import flatten_text
+from documents.printable import counted
 
 FOLDER = Path(__file__).resolve().parent.parent
 STATIC = FOLDER / "static"
@@ -49,11 +50,6 @@ def _usd(value: float | None) -> str:
     return f"${value:,.2f}" if abs(value) < 100 else f"${value:,.0f}"
 
 
-def _counted(number: int, word: str) -> str:
-    """Return ``1 pod``, ``2 pods``."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def _moment(text: str) -> str:
     """Return a time of the API server's for people: ``2026-11-24 08:00:00 UTC``; what is none, as it is."""
     try:
@@ -82,7 +78,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["usd"] = _usd
-    made.filters["counted"] = _counted
+    made.filters["counted"] = counted
     made.filters["moment"] = _moment
     made.filters["typed"] = _typed
     made.globals |= {"static": f"/static/{VERSION}", "now": lambda: datetime.now(UTC)}

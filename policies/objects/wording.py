@@ -13,6 +13,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+from catalog.nearest import list_known
 from catalog.shapes.scalars import Flag, WordChoice
 from catalog.shapes.structs import Field, Items, Mapped, Shape, Struct
 from kube import duration, quantity
@@ -163,9 +164,7 @@ def _listed(shape: Items, values: Iterable[Any], most: int | None) -> str:
     """Return ``a, b, c``, or with more than ``most`` values ``a, b and 7 more``, with ``most`` - 1 of
     them."""
     texts = [_text(shape.of, value, most) for value in values]
-    if most is None or len(texts) <= most:
-        return ", ".join(texts)
-    return f"{', '.join(texts[: most - 1])} and {len(texts) - most + 1} more"
+    return list_known(texts, len(texts) if most is None or len(texts) <= most else most - 1)
 
 
 def form(path: str, value: object) -> Any:

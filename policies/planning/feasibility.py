@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from catalog.nearest import list_known
 from kube.labels import POSITIVE, Expression
 from kube.pod import Pod
 from kube.tree import Raw
@@ -43,8 +44,7 @@ class AuthorExpression(NamedTuple):
 
 def list_bracketed(values: Sequence[str], most: int = 4) -> str:
     """Return ``[a, b, c, d and 3 more]``."""
-    rest = len(values) - most
-    return f"[{', '.join(values[:most])}{f' and {rest} more' if rest > 0 else ''}]"
+    return f"[{list_known(values, most)}]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.admission import report
 from analysis.admission.judge import admit_manifest
 from analysis.admission.manifests import read_manifest
-from cli.output import report
-from cli.output.diff import unified
+from documents.diff import unified
 from documents.yaml_reader import one_value
 from kube.tree import set_at
 from policies.document import Document, InputError

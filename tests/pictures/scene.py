@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from cli.output.diff import unified
+from documents.diff import unified
 from tests.pictures.one_job import Outcome
 from tests.testcluster.__main__ import WITHOUT, whole
 from tests.testcluster.addons.berth import ROOT, event

@@ -17,6 +17,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from catalog.nearest import list_known
 from cluster.background import background
 from cluster.client.errors import Garbled, Reply, Unreachable
 from kube.tree import maps_in
@@ -97,8 +98,7 @@ class Registered:
         if self.differs is not None:
             yield OTHER if self.differs else CURRENT
         if self.overlooked:
-            more = f" and {len(self.overlooked) - MOST_NAMED} more" if len(self.overlooked) > MOST_NAMED else ""
-            yield f"no match condition covers {', '.join(self.overlooked[:MOST_NAMED])}{more}, which may be accelerators; {COVER}"
+            yield f"no match condition covers {list_known(self.overlooked, MOST_NAMED)}, which may be accelerators; {COVER}"
 
 
 @dataclass(slots=True)

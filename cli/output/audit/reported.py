@@ -17,7 +17,7 @@ from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS
 from cli.output.columns import Styled, table
 from cli.output.named_policy import chosen, enforced_already
 from cli.terminal.screen import PLAIN, Terminal
-from documents.printable import printable
+from documents.printable import counted, printable
 from kube.tree import map_at, maps_in, text_of
 from sources.reports import Reports
 
@@ -60,11 +60,7 @@ def notes(reports: Reports) -> Iterator[str]:
         (reports.not_reports, "object", "of other kinds skipped"),
     ):
         if number:
-            yield f"{_number(number, noun)} {rest}"
-
-
-def _number(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+            yield f"{counted(number, noun)} {rest}"
 
 
 def preview(name: str, reports: Reports, screen: Terminal = PLAIN) -> Iterator[str]:
@@ -183,7 +179,7 @@ def _below(found: Sequence[ReportedLine], reports: Reports) -> list[str]:
     whole = [line for line in found if not line.policy]
     change, deny = (_total([line.counts[finding] for line in whole]) for finding in FINDINGS[:2])
     sentence = (
-        f"According to {_number(len(reports.found), 'report')}, policies in Audit or Warn would change {change} pods and deny {deny}."
+        f"According to {counted(len(reports.found), 'report')}, policies in Audit or Warn would change {change} pods and deny {deny}."
     )
     opened = any(count.open for line in found for count in _figures(line).values())
     return [sentence, *([OPEN] if opened else []), UNSAID]

@@ -68,7 +68,7 @@ def main(folder: str, port: str, reviewed: str, *words: str) -> int:
     args = parser(["console"]).parse_args(["console", "--in-cluster", *words])
     sign_in.AGAIN = rights.LASTS = float(reviewed)
     environment = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": port}
-    return serve.run(args, sources_from(args), Access(None, mounted=Path(folder), environment=environment))
+    return serve.run(args, sources_from(args), print, Access(None, mounted=Path(folder), environment=environment))
 
 
 if __name__ == "__main__":

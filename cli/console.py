@@ -6,9 +6,11 @@ Exit code 0: stopped; 2: bad input, with advice what to type.
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
-from cli.options import add_cluster_options, add_snapshot_options, names, sources_from
+from cli.options import add_cluster_options, add_snapshot_options, assumed_platforms, names, sources_from
+from cli.output import stderr
 from console.settings import LISTEN
 from policies.document import InputError
 
@@ -71,4 +73,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(file="console", message="needs extra packages that are not installed: pip install 'gpu-berth[console]'") from None
     if args.every <= 0:
         raise InputError(file="--every", message=f"must be more than 0 seconds; got {args.every:g}")
-    return serve.run(args, sources_from(args))
+    sources = sources_from(args)
+    if (args.files or args.facts) and not (sources.platforms or sources.facts):
+        sources = replace(sources, platforms=assumed_platforms())
+    return serve.run(args, sources, stderr.say)

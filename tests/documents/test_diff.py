@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.output.diff import coloured, marked_lines, unified
 from cli.terminal.screen import Terminal
 from documents import yaml_writer
+from documents.diff import marked_lines, unified
 from kube.tree import set_at
 
 VALUES = st.recursive(
@@ -68,6 +68,6 @@ def test_colours_are_gits() -> None:
     """Headers bold, hunks cyan, minus red, plus green, context plain; a removed list item is no header."""
     bold, red, green, cyan, off = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
     diff = ["--- f", "+++ f (as admitted)", "@@ -1 +1 @@", " k:", "-- -x", "+- y"]
-    assert list(coloured(diff, Terminal(colour=True))) == [
+    assert list(Terminal(colour=True).paint_diff(diff)) == [
         f"{bold}--- f{off}", f"{bold}+++ f (as admitted){off}", f"{cyan}@@ -1 +1 @@{off}", " k:", f"{red}-- -x{off}", f"{green}+- y{off}",
     ]  # fmt: skip

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cli.terminal.screen import Style, Terminal
 from documents.printable import printable
 from documents.yaml_writer import emit, open_list, open_map, scalar
 
@@ -18,7 +17,6 @@ CONTEXT = 3
 """Lines shown around a change, as diff -u and git do."""
 HEADER = 2
 """Lines before the first hunk."""
-_STYLES: Mapping[str, Style] = {"-": "bad", "+": "good", "@": "place"}
 _MISSING = object()
 
 
@@ -28,12 +26,6 @@ def unified(before: Any, after: Any, label: str, label_after: str = "") -> list[
     hunks = list(_hunks(marked))
     heads = [f"--- {printable(label)}", f"+++ {printable(label_after or f'{label} (as admitted)')}"]
     return [*heads, *hunks] if hunks else []
-
-
-def coloured(diff: Iterable[str], screen: Terminal) -> Iterator[str]:
-    """Yield the lines of a diff with the colours that git gives them, if the screen has colour."""
-    for number, line in enumerate(diff):
-        yield screen.paint("strong" if number < HEADER else _STYLES.get(line[:1]), line)
 
 
 def marked_lines(before: Any, after: Any) -> list[str]:

@@ -1,16 +1,15 @@
-"""The standard error of `berth try`: one line per object, then the violations and warnings for its author,
-and at the end the lines that only concern the platform team."""
+"""What is said of an object that was judged: one line, then the violations and warnings for its author, and the lines that only
+concern the platform team."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from analysis.admission.judge import ManifestResult, PodResult
 from analysis.reviews import audience as warnings
-from cli.terminal.screen import PLAIN, Style, Terminal
-from documents.printable import printable
+from documents.printable import counted, printable
 from kube.tree import dotted
 from policies.document import Document, path_text
 from policies.messages import Place
@@ -40,21 +39,16 @@ def title(outcome: ManifestResult) -> str:
     return f'{manifest.kind} "{manifest.name}"' if manifest.name else manifest.kind
 
 
-def report_lines(outcome: ManifestResult, screen: Terminal = PLAIN) -> Iterator[str]:
-    """Yield the decision, then violations, warnings and what policies in Audit or Warn would have done."""
+def report_lines(outcome: ManifestResult, paint: Callable[[str], str] = str) -> Iterator[str]:
+    """Yield the decision, then ``reasons``. ``paint``: colours the decision."""
     aside = f"; {outcome.manifest.aside}" if outcome.manifest.aside else ""
-    verdict = screen.paint(_style(outcome), printable(describe_verdict(outcome)))
+    verdict = paint(printable(describe_verdict(outcome)))
     yield f"{printable(f'{locate_document(outcome.manifest.document)}: {title(outcome)}')}: {verdict}{printable(aside)}"
-    yield from map(printable, _reasons(outcome))
+    yield from map(printable, reasons(outcome))
 
 
-def _style(outcome: ManifestResult) -> Style | None:
-    if outcome.denied:
-        return "bad"
-    return "good" if any(pod.judged for pod in outcome.pods) else None
-
-
-def _reasons(outcome: ManifestResult) -> Iterator[str]:
+def reasons(outcome: ManifestResult) -> Iterator[str]:
+    """Yield violations, warnings and what policies in Audit or Warn would have done, indented."""
     if outcome.claim is not None:
         yield from (f"  {line}" for line in _of_object(outcome.claim, outcome.manifest.value))
     if outcome.queue is not None:
@@ -89,7 +83,7 @@ def describe_verdict(outcome: ManifestResult) -> str:
     if outcome.denied:
         return "denied"
     if outcome.manifest.fact:
-        edited = f", and admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else ""
+        edited = f", and admitted with {counted(outcome.edits, 'edit')}" if outcome.edits else ""
         return f"used as facts about the cluster{edited}"
     if not outcome.pods:
         return f"not checked: {_why_not(outcome)}"
@@ -97,7 +91,7 @@ def describe_verdict(outcome: ManifestResult) -> str:
     if not any(pod.judged for pod in outcome.pods):
         itself = " itself" if any(pod.subject.elsewhere for pod in outcome.pods) else ""
         return f"not checked: it {beside}, but no container requests it" if beside else f"not checked: it requests no accelerator{itself}"
-    admitted = f"admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else f"admitted unchanged{_why(outcome)}"
+    admitted = f"admitted with {counted(outcome.edits, 'edit')}" if outcome.edits else f"admitted unchanged{_why(outcome)}"
     return f"{admitted}; not checked: it {beside}" if beside else admitted
 
 
@@ -142,7 +136,7 @@ def _details(pod: PodResult) -> Iterator[str]:
     for outcome in pod.audit_outcomes:
         yield from _audit_outcomes(outcome, pod)
     if pod.mutate.uncounted:
-        yield f"warning: {_count(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
+        yield f"warning: {counted(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
     for path, value in pod.unshown.items():
         yield f"its pods get {path_text(path)} when they are created; this manifest has no field for it: {_flow(value)}"
     if pod.subject.elsewhere:
@@ -173,11 +167,7 @@ def _audit_outcomes(outcome: AuditOutcome, pod: PodResult | None) -> Iterator[st
     for edits, verb, of in ((outcome.edits, "make", ""), (outcome.dropped, "prevent", " of other policies")):
         if edits:
             listed = ", ".join(f"{edit.op} {_place(pod)(tuple(step for step in edit.path if step != '-'))}" for edit in edits)
-            yield f"{_who(outcome)} would {verb} {_count(len(edits), 'edit')}{of}: {listed}"
+            yield f"{_who(outcome)} would {verb} {counted(len(edits), 'edit')}{of}: {listed}"
     if pod is not None:
         warned = warnings.warned(outcome.remarks, outcome.violations, pod.subject.review.pod)
         yield from (f"{_who(outcome)} would warn: {remark.code}: {remark.text_at(_place(pod))}" for remark in warned)
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
