@@ -75,7 +75,7 @@ def _of_platform(outcome: ManifestResult) -> Iterator[str]:
         yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(pod.remarks, raw))
         for audited in pod.audit_outcomes:
             yield from (f"for the platform team: {_who(audited)} would warn: {r}" for r in warnings.of_platform(audited.remarks, raw))
-    yield from (f"for the platform team: {unlisted_accelerators.unknown(one.name)}" for one in outcome.held if not one.known)
+    yield from (f"for the platform team: {unlisted_accelerators.unknown(held.name)}" for held in outcome.held if not held.known)
 
 
 def describe_verdict(outcome: ManifestResult) -> str:
@@ -108,12 +108,12 @@ def _why_not(outcome: ManifestResult) -> str:
 def _beside(unjudged: tuple[HeldAccelerator, ...]) -> str:
     """Return ``holds nvidia.com/gpu at spec.a["nvidia.com/gpu"]``: each name once, with the first place of
     it."""
-    first = {one.name: one for one in reversed(unjudged)}
-    found = [one for one in unjudged if first[one.name] is one]
-    if not found:
+    first = {held.name: held for held in reversed(unjudged)}
+    named = [held for held in unjudged if first[held.name] is held]
+    if not named:
         return ""
-    names = " and ".join(f"{one.name} {'in the text ' if one.in_text else ''}at {path_text(one.path)}" for one in found[:_MOST_HELD])
-    more = f" and {len(found) - _MOST_HELD} more" if len(found) > _MOST_HELD else ""
+    names = " and ".join(f"{held.name} {'in the text ' if held.in_text else ''}at {path_text(held.path)}" for held in named[:_MOST_HELD])
+    more = f" and {len(named) - _MOST_HELD} more" if len(named) > _MOST_HELD else ""
     return f"names {names}{more}"
 
 
@@ -122,9 +122,9 @@ def _why(outcome: ManifestResult) -> str:
     return "; no policy matches" if created and not any(pod.mutate.matched for pod in outcome.pods) else ""
 
 
-def _of_object(verdict: Verdict, made: Any) -> Iterator[str]:
+def _of_object(verdict: Verdict, value: Any) -> Iterator[str]:
     yield from map(str, verdict.violations)
-    yield from (f"warning: {remark}" for remark in warnings.warned(verdict.remarks, verdict.violations, made))
+    yield from (f"warning: {remark}" for remark in warnings.warned(verdict.remarks, verdict.violations, value))
     for outcome in verdict.audit_outcomes:
         yield from _audit_outcomes(outcome, None)
 

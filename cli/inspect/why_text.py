@@ -10,7 +10,7 @@ from analysis.why import fixes, queued, sentences
 from analysis.why.explanation import Explanation, Remedy, Told
 from analysis.why.sentences import list_some
 from cli.output import stderr
-from cli.output.columns import Styled
+from cli.output.table import Styled
 from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import counted, printable
 from kube.tree import dotted

@@ -8,15 +8,16 @@ from itertools import groupby
 from analysis.scan import wording
 from analysis.scan.finding import Finding
 from analysis.scan.report import ScanReport
-from cli.output.html_page import heading, page, paragraph, table
+from cli.output.html_page import heading, page, paragraph
 from cli.output.scan_output import HEADS, cells, library, rounded, summarize_scan, unseen
+from cli.output.table import OutputTable
 
 
 def format_scan_html(report: ScanReport) -> str:
     """Return the page."""
     parts = [heading("GPUs in this cluster"), paragraph(summarize_scan(report))]
     if report.groups:
-        parts.append(table(HEADS, (cells(group) for group in report.groups), numbers=range(2, 6)))
+        parts.append(OutputTable(HEADS, [cells(group) for group in report.groups], numbers=range(2, 6)).html())
     for kind, found in groupby(report.findings, lambda one: one.kind):
         parts += [heading(wording.title(kind), 2), paragraph(wording.why(kind), "why"), _findings(list(found))]
     if not report.findings:
@@ -26,10 +27,10 @@ def format_scan_html(report: ScanReport) -> str:
 
 
 def _findings(found: Sequence[Finding]) -> str:
-    heads = ("Where", "Problem", "Next step", "Nodes", "Pods", "GPUs", "USD/h")
+    heads = ("WHERE", "PROBLEM", "NEXT STEP", "NODES", "PODS", "GPUS", "USD/H")
     rows = []
     for one in found:
         usd = rounded(one.usd)
         counts = (one.nodes or "", one.pods or "", one.gpus or "", "" if usd is None else f"{usd:.2f}")
         rows.append((wording.describe_subject(one), wording.fact(one), wording.advice(one), *map(str, counts)))
-    return table(heads, rows, numbers=range(3, 7), code=(2,))
+    return OutputTable(heads, rows, numbers=range(3, 7), code=(2,)).html()

@@ -10,7 +10,7 @@ from typing import Any
 from analysis.scan import wording
 from analysis.scan.finding import Finding, Obstacle, PlaceReason
 from analysis.scan.report import NEEDS, DeviceGroup, ScanReport
-from cli.output.columns import table
+from cli.output.table import OutputTable
 from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import counted, printable
 
@@ -23,7 +23,7 @@ def format_scan(report: ScanReport, screen: Terminal = PLAIN) -> str:
     """Return the report as text."""
     lines = [summarize_scan(report), ""]
     if report.groups:
-        lines += [*table(HEADS, [cells(group) for group in report.groups], screen), ""]
+        lines += [*OutputTable(HEADS, [cells(group) for group in report.groups]).text(screen), ""]
     for kind, found in groupby(report.findings, lambda one: one.kind):
         lines += [screen.paint("strong", wording.title(kind)), *map(printable, _section(kind, list(found))), ""]
     if not report.findings:
