@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.admission import embedded
 from analysis.reviews import claim_review, review
 from analysis.reviews.review import ReviewError
 from catalog import Catalog
@@ -214,7 +213,7 @@ def _elsewhere(manifest: Manifest, owner: Owner, around: Around) -> Iterator[str
 
 def _embedded(manifest: Manifest, catalog: Catalog, around: Around) -> Iterator[ManifestPod]:
     """Yield the pods of complete objects within one of another kind, in whose namespace they are created."""
-    for path, value in embedded.inside(manifest.value):
+    for path, value in inside(manifest.value):
         document = replace(manifest.document, value=value, path=manifest.document.path + path)
         inner = _subjected(replace(_named(document, manifest.namespace), name=_inner_name(document) or manifest.name), catalog, around)
         for one in inner.subjects:
@@ -243,3 +242,27 @@ def _review(document: Document, catalog: Catalog, namespace: str, *, as_served: 
     pod_schema.check(inner, value, (), catalog)
     subject = ManifestPod(template=(), review=asked, written=value, parts=parts.template(()))
     return replace(manifest, namespace=asked.namespace, subjects=(subject,))
+
+
+_MOST = 64
+"""Most embedded objects that are read of one object."""
+
+
+def inside(value: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield (path, object) of each map in ``value`` that has apiVersion, kind and a spec, which mere
+    references lack.
+
+    Maps inside such a map are not searched.
+    """
+    todo: list[tuple[Path, Any]] = [((key,), inner) for key, inner in reversed(value.items()) if key not in ("metadata", "status")]
+    found = 0
+    while todo and found < _MOST:
+        path, here = todo.pop()
+        if isinstance(here, dict):
+            if isinstance(here.get("apiVersion"), str) and isinstance(here.get("kind"), str) and isinstance(here.get("spec"), dict):
+                found += 1
+                yield path, here
+            else:
+                todo += [((*path, key), inner) for key, inner in reversed(here.items())]
+        elif isinstance(here, list):
+            todo += [((*path, number), inner) for number, inner in reversed(list(enumerate(here)))]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.manifests import Manifest, fact_of, read_manifest
+from analysis.admission.manifests import Manifest, fact_of, inside, read_manifest
 from catalog import Catalog
 from documents.files import read_catalog
 from policies.document import Document, InputError, path_text
@@ -277,3 +277,23 @@ def test_bad_input_says_where_and_what_was_wanted(catalog: Catalog, value: dict[
 def test_what_the_api_server_takes_or_denies_itself_is_judged(catalog: Catalog, value: dict[str, Any]) -> None:
     """Null is absent, and what is no business of accelerators is left to the API server."""
     assert len(_read(catalog, value).subjects) == 1
+
+
+JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"inner": {"apiVersion": "v1", "kind": "Pod", "spec": {}}}}
+
+
+def test_each_is_found_with_its_path() -> None:
+    """In the order of the manifest; not those inside of one that was found."""
+    value = {"spec": {"components": [{"template": JOB}, {"other": [JOB]}]}, "objects": [JOB]}
+    assert [path_text(path) for path, _ in inside(value)] == ["spec.components[0].template", "spec.components[1].other[0]", "objects[0]"]
+
+
+def test_a_reference_is_none() -> None:
+    """It has no spec; a status and an object's own metadata say nothing of what will be made."""
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    assert list(inside({"spec": {"scaleTargetRef": reference}, "metadata": {"x": JOB}, "status": {"job": JOB}})) == []
+
+
+def test_a_great_many_are_cut() -> None:
+    """What nobody writes costs no more than what people do."""
+    assert len(list(inside({"spec": [JOB] * 1000}))) == 64

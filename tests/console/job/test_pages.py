@@ -23,9 +23,9 @@ from analysis.world.world import World
 from cli.inspect.try_ import Trial
 from cli.output import manifests
 from console.job.near import surroundings_in_dump
+from console.reading import Fixed
 from console.screens import SCREENS
 from console.server.app import application
-from console.world.fixed import Fixed
 from console.world.scope import ALL, EVERYTHING, ListableNamespaces, ListedKind, Scope
 from policies.document import InputError
 from policies.policy import API_VERSION
