@@ -67,6 +67,10 @@ class Node:
         """The extended resources that are there, healthy or not, sorted."""
         return sorted(name for name in {*self.capacity, *self.allocatable} if not is_native(name))
 
+    def offered(self, resource: str) -> int:
+        """Return the amount of a resource that is there, healthy or not."""
+        return max(self.capacity.get(resource, 0), self.allocatable.get(resource, 0))
+
     def free(self, resource: str) -> int | None:
         """Return what is left of a resource; None if that is not known."""
         return None if self.used is None else self.allocatable.get(resource, 0) - self.used.get(resource, 0)

@@ -96,7 +96,7 @@ class GpuNode:
     @property
     def usd_whole(self) -> float | None:
         """What all its GPUs cost an hour, those that are not healthy too; None if that is not known."""
-        parts = (part * max(self.capacity.get(name, 0), self.allocatable.get(name, 0)) for name, part in self.parts.items())
+        parts = (part * self.place.offered(name) for name, part in self.parts.items())
         return None if self.usd is None else self.usd * float(sum(parts))
 
 
@@ -152,7 +152,6 @@ def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slic
     platform, gpu = home(catalog, labels), machines.gpu(labels)
     group = next(((what, labels[key]) for what, key in GROUP_KEYS if labels.get(key)), None)
     allocatable, capacity = _devices(node.allocatable, catalog), _devices(node.capacity, catalog)
-    offered = {name: max(capacity.get(name, 0), allocatable.get(name, 0)) for name in (*capacity, *allocatable)}
     return GpuNode(
         place=node,
         labels=labels,
@@ -162,7 +161,9 @@ def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slic
         group=group or ("nodes with", gpu.model if gpu is not None else "devices"),
         spot=bool(platform) and catalog.platforms[platform].is_spot(labels),
         gpu=gpu,
-        parts={name: _part(catalog.resource(name), number, labels, gpu, machines, catalog) for name, number in offered.items()},
+        parts={
+            name: _part(catalog.resource(name), node.offered(name), labels, gpu, machines, catalog) for name in (*capacity, *allocatable)
+        },
         usd=prices.of_device(labels),
         slices=slices,
     )

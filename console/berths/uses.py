@@ -39,7 +39,7 @@ def state(node: Node) -> State:
 def use(name: str, node: GpuNode) -> Use:
     """Return what is held of a device name."""
     healthy = _bounded(node.allocatable.get(name, 0))
-    total = max(healthy, _bounded(node.capacity.get(name, 0)))
+    total = _bounded(node.place.offered(name))
     now = state(node.place)
     held = min(total, _bounded((node.place.used or {}).get(name, 0)))
     free = max(0, healthy - held) if now == "ready" else 0
