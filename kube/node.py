@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kube.requests import PODS, Amounts, HostPort, amounts, host_ports, is_native, requests
@@ -160,7 +160,7 @@ def slimmed_node(value: Any, *, whole: bool) -> dict[str, Raw]:
     spec, status = map_at(value, "spec"), map_at(value, "status")
     ready, provider = condition_status(value, "Ready"), text_of(spec.get("providerID"))
     of_spec: Raw = {
-        "taints": [asdict(taint) for taint in taints_in(spec.get("taints"))],
+        "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in taints_in(spec.get("taints"))],
         "providerID": provider[: provider.find("://") + 3],
         "unschedulable": whole and spec.get("unschedulable") is True,
     }

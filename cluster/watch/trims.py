@@ -37,12 +37,10 @@ def spec_alone(value: Raw, api_version: str, kind: str) -> Raw:
 
 
 def interned(value: Any) -> Any:
-    """Return a tree with its strings interned: 10,000 nodes have a few hundred different ones."""
+    """Return maps and lists of them with their strings interned: 10,000 nodes have a few hundred different ones."""
     if isinstance(value, dict):
-        return {sys.intern(key): interned(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [interned(item) for item in value]
-    return sys.intern(value) if isinstance(value, str) else value
+        return {sys.intern(key): sys.intern(item) if isinstance(item, str) else interned(item) for key, item in value.items()}
+    return [interned(item) for item in value] if isinstance(value, list) else value
 
 
 def labels_alone(value: Raw, api_version: str, kind: str) -> Raw:
