@@ -87,6 +87,11 @@ def counts(name: str) -> bool:
     return name in _NATIVE or "/" in name or name.startswith(_PREFIXES)
 
 
+def is_native(name: str) -> bool:
+    """Return whether a resource is Kubernetes' own, and not an extended one (pkg/apis/core/v1/helper ``IsNativeResource``)."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
 def amounts(value: Mapping[Any, Any]) -> dict[str, int]:
     """Return those of a map of quantities that are counted and can be read."""
     read = ((text_of(name), to_units(text_of(name), amount)) for name, amount in value.items())

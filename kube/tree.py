@@ -62,9 +62,20 @@ def map_at(thing: Any, *keys: str) -> Mapping[Any, Any]:
     return thing if isinstance(thing, Mapping) else {}
 
 
+def texts_at(thing: Any, *keys: str) -> dict[str, str]:
+    """Return the map of texts under these keys, such as labels; an empty one where there is none."""
+    return {text_of(key): text_of(value) for key, value in map_at(thing, *keys).items()}
+
+
 def maps_in(thing: Any) -> Iterator[Mapping[Any, Any]]:
     """The maps in a list."""
     return (item for item in thing if isinstance(item, Mapping)) if isinstance(thing, list) else iter(())
+
+
+def condition_status(thing: Any, kind: str) -> str | None:
+    """Return the status of an object's condition of this type: ``True``, ``False`` or ``Unknown``; None if it has none."""
+    conditions = maps_in(map_at(thing, "status").get("conditions"))
+    return next((text_of(condition.get("status")) for condition in conditions if condition.get("type") == kind), None)
 
 
 def text_of(value: Any) -> str:

@@ -27,6 +27,20 @@ CAST_AI = "provisioner.cast.ai/managed-by"
 SCALED_BY_CLOUD = (GKE_GROUP, AKS_GROUP, "agentpool")
 """Labels of nodes whose groups the cloud's own autoscaler may scale up from nothing."""
 
+GPU_PRESENT = "nvidia.com/gpu.present"
+"""The GPU Operator keeps it on every node with a GPU (NVIDIA/gpu-operator controllers/nodelabeling_controller.go)."""
+GPU_PRODUCT, GPU_FAMILY = "nvidia.com/gpu.product", "nvidia.com/gpu.family"
+GPU_COUNT = "nvidia.com/gpu.count"
+GPU_REPLICAS = "nvidia.com/gpu.replicas"
+"""As how many devices the plugin offers each GPU, by time slicing or MPS."""
+GPU_DISCOVERED = "nvidia.com/gfd.timestamp"
+"""When GPU Feature Discovery started on the node, in Unix seconds; not written with ``--no-timestamp``. It writes the four above
+too (NVIDIA/k8s-device-plugin internal/lm/resource.go, timestamp.go)."""
+MIG_CONFIG = "nvidia.com/mig.config"
+MIG_STATE = "nvidia.com/mig.config.state"
+"""Of NVIDIA's MIG manager: ``pending`` or ``rebooting`` while the devices of a node change, then ``success`` or ``failed``
+(NVIDIA/mig-parted, deployments/gpu-operator)."""
+
 FINISHED = ("Succeeded", "Failed")
 """Phases in which a pod takes nothing of its node (kube-scheduler's informer of pods leaves them out)."""
 EVENT_NOTE = 1024

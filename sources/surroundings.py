@@ -14,9 +14,10 @@ from catalog.nearest import hint
 from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.survey.neighbours import Neighbours, controller
-from cluster.survey.scanned import offering, with_status
+from cluster.survey.scanned import with_status
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, QUEUES, Watched, key_of
+from cluster.watch.trims import whole_node
 from kube.node import occupant
 from kube.tree import Raw
 from policies.document import InputError
@@ -148,7 +149,7 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
 async def _with_places(client: Client, near: Neighbours, found: Surroundings, progress: Progress) -> Surroundings:
     namespaces = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
     kinds = {kind.kind: kind for kind in DECISIVE if kind.kind != "Namespace"}
-    kinds["Node"] = replace(kinds["Node"], trim=offering)
+    kinds["Node"] = replace(kinds["Node"], trim=whole_node)
     kinds["NodePool"] = replace(kinds["NodePool"], trim=with_status)
     surveyed = await survey(client, (*kinds.values(), *QUEUES, _PODS), near.namespace, progress)
     objects = [one for kind in (*kinds, *admission_queues.KINDS) for one in surveyed.objects[kind]]

@@ -113,7 +113,7 @@ def _memory(
     if annotation.endswith("gb") and annotation[:-2].isdecimal():
         return int(annotation[:-2])
     if name.kind == "mig":
-        sizes = [p.memory_gb for gpu in catalog.gpus for p in gpu.mig if p.name.replace("+", ".") == name.profile]
+        sizes = [gpu.slices[name.profile].memory_gb for gpu in catalog.gpus if name.profile in gpu.slices]
         return min(sizes, default=None)
     machines = Machines(catalog)
     found = [gpu.memory_gb for one in words if one.operator == "In" for value in one.values if (gpu := machines.gpu({one.key: value}))]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kube.tree import Path
-from policies.patch.applied import APPLIED, index_of, steps
+from policies.patch.applied import APPLIED, index_of, recorded, steps
 from policies.verdict import Edit
 
 ITEM = "-"
@@ -65,11 +65,9 @@ def policies_by_path(operations: object) -> dict[tuple[str, ...], tuple[str, ...
     """Return what a recorded patch says of who wrote which path; nothing where it says nothing, or only a count."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
     for operation in operations if isinstance(operations, list | tuple) else ():
-        for entry in _entries(_applied(operation)):
-            match entry:
-                case {"by": list(names), "path": str(pointer)}:
-                    path = _path(tuple(step if (at := index_of(step)) is None else at for step in steps(pointer)))
-                    found[path] = tuple(sorted({*found.get(path, ()), *(name for name in names if isinstance(name, str))}))
+        for entry in recorded(_applied(operation)):
+            path = _path(tuple(step if (at := index_of(step)) is None else at for step in steps(entry["path"])))
+            found[path] = tuple(sorted({*found.get(path, ()), *entry["by"]}))
     return found
 
 
@@ -85,14 +83,6 @@ def _applied(operation: object) -> object:
         case {"path": "/metadata/annotations", "value": {**annotations}}:
             return annotations.get(APPLIED)
     return None
-
-
-def _entries(text: object) -> list[object]:
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return []
-    return found if isinstance(found, list) else []
 
 
 def _effects(op: str, path: Path, value: Any) -> Iterator[EditEffect]:

@@ -101,7 +101,7 @@ def _asks(group: ModelGroup) -> tuple[dict[str, str], ...]:
 
 def _as_made(node: Node, startup: frozenset[str]) -> Node:
     taints = tuple(taint for taint in node.taints if not passes(taint.key, startup))
-    allocatable = {**node.allocatable, **{name: max(amount, node.allocatable.get(name, 0)) for name, amount in node.capacity.items()}}
+    allocatable = {name: node.offered(name) for name in (*node.allocatable, *node.capacity)}
     return replace(node, taints=taints, cordoned=False, ready=True, settled=True, allocatable=allocatable, used={}, ports=())
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 from kube.pod import GRACE
 from kube.tree import Raw, map_at
-from policies.patch.applied import APPLIED, digest_at, steps
-from policies.patch.valid_entries import ValidEntries, Whole, before, recorded
+from policies.patch.applied import APPLIED, intact_entries, steps
+from policies.patch.valid_entries import ValidEntries, Whole, before
 
 
 def patch(old: Raw, new: Raw, whole: Whole) -> tuple[Raw, ...]:
     """Return the operations that give an update the stored value of each field of the spec that it sends as it was before policies
     wrote it, and the record; none for a field that really changes."""
     record = map_at(old, "metadata", "annotations").get(APPLIED)
-    entries = [entry for entry in recorded(record) if digest_at(old, entry["path"]) == entry["is"]]
+    entries = intact_entries(old)
     if not entries:
         return ()
     stored, sent, bare = (map_at(one, "spec") for one in (old, new, before(old, ValidEntries(entries, None), whole)))

@@ -125,14 +125,14 @@ def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:
         for node in group.nodes:
             found = blockers(wanted, node, fleet)
             yield outlook(found)
-            if any(not blocker.passing and _of_all(blocker, group) for blocker in found):
+            if any(not blocker.passing and is_of_all(blocker, group) for blocker in found):
                 break
     for pool in fleet.pools:
         one = outlook(blockers(wanted, pool, fleet))
         yield "unknown" if one == "now" and pool.table is None else one
 
 
-def _of_all(blocker: Blocker, group: NodeGroup) -> bool:
+def is_of_all(blocker: Blocker, group: NodeGroup) -> bool:
     """Return whether every node of the group has the same reason."""
     return blocker.kind in ("taint", "resource") or (blocker.kind == "label" and blocker.key not in group.own)
 

@@ -25,8 +25,7 @@ from policies.facts.device_modes import unmaintained
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled, Constraint
 from policies.patch import applied_again
-from policies.patch.applied import APPLIED
-from policies.patch.valid_entries import recorded
+from policies.patch.applied import APPLIED, recorded
 from policies.policy import Allow, Bounds, Default, InNotIn, LongRuns, MachineFields, NodeTemplate, Policy, PolicySet, Require
 from policies.request import Request
 from policies.verdict import Verdict
