@@ -22,9 +22,9 @@ from analysis.reviews import review
 from analysis.reviews.decoding import MOST_READ, decode_body, encoded
 from analysis.reviews.review import WARNING_LENGTH, ReviewError, Unreadable
 from documents.yaml_reader import one_value
-from kube.tree import Path, map_at
+from kube.tree import Path, dotted, map_at
 from policies import work_budget
-from policies.document import Document, InputError, path_text
+from policies.document import Document, InputError
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Operation, Request
@@ -153,13 +153,13 @@ def answer_advice(asked: Advised, advice: Sequence[Advice], console_url: str = "
 
 def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, several: bool) -> Iterator[Advice]:
     if isinstance(made, InputError):
-        yield _notice("template", where=path_text(made.path), message=made.message)
+        yield _notice("template", where=dotted(made.path), message=made.message)
         return
     for error in made.unread:
-        yield _notice("part", where=path_text(error.path), message=error.message)
+        yield _notice("part", where=dotted(error.path), message=error.message)
     pod = alone_in_kueue(made.pod, facts.snapshot.queues)
     request = Request(namespace=asked.namespace, user=made.user, pod=pod, dry_run=asked.dry_run)
-    wording = _TemplateWording(path_text(made.template), made.parts, several)
+    wording = _TemplateWording(dotted(made.template), made.parts, several)
     yield from _of_pod(wording, admission_preview.preview_admission(request, facts), pod)
 
 

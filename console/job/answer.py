@@ -21,8 +21,7 @@ from console.job.playground import Snapshots
 from console.job.verdict import VerdictSentence
 from console.world.view import View
 from documents import yaml_writer
-from kube.tree import apply_patch
-from policies.document import path_text
+from kube.tree import apply_patch, dotted
 from policies.verdict import AuditOutcome, Violation
 
 MOST_TRIES = 40
@@ -88,7 +87,7 @@ class Teller:
             verdict=verdict.of_manifest(outcome, found),
             said=_said(outcome),
             found=found,
-            template=path_text(subject.template) if len(manifest.subjects) > 1 else "",
+            template=dotted(subject.template) if len(manifest.subjects) > 1 else "",
             lines=changes(outcome, self._view.shows_policy),
             denials=[one for pod in outcome.pods for one in pod.violations],
         )

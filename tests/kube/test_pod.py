@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.pod import ANY_NUMBER, NONE, ONE, CountInterval, Pod, PodError, is_requested, of_amounts
-from kube.tree import dotted
 
 
 def container(name: str = "c", amount: object = "1", **more: Any) -> dict[str, Any]:
@@ -143,14 +142,6 @@ def test_zero_is_not_asking_and_what_cannot_be_read_asks(limits: dict[str, Any],
     """So that an unreadable amount is judged and not passed over."""
     one = Pod({"spec": {"containers": [{"resources": {"limits": limits, "requests": requests}}]}}).containers[0]
     assert is_requested(one, "g") is yes
-
-
-def test_paths_are_written_as_people_type_them() -> None:
-    """Dots and slashes in a key are quoted."""
-    assert (
-        dotted(("spec", "containers", 0, "resources", "limits", "nvidia.com/gpu"))
-        == 'spec.containers[0].resources.limits["nvidia.com/gpu"]'
-    )
 
 
 COUNTS = st.builds(

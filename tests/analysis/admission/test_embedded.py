@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.admission.embedded import inside
-from policies.document import path_text
+from kube.tree import dotted
 
 JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"inner": {"apiVersion": "v1", "kind": "Pod", "spec": {}}}}
 
@@ -13,7 +13,7 @@ JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"inner"
 def test_each_is_found_with_its_path() -> None:
     """In the order of the manifest; not those inside of one that was found."""
     value = {"spec": {"components": [{"template": JOB}, {"other": [JOB]}]}, "objects": [JOB]}
-    assert [path_text(path) for path, _ in inside(value)] == ["spec.components[0].template", "spec.components[1].other[0]", "objects[0]"]
+    assert [dotted(path) for path, _ in inside(value)] == ["spec.components[0].template", "spec.components[1].other[0]", "objects[0]"]
 
 
 def test_a_reference_is_none() -> None:

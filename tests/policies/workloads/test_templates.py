@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.document import Document, InputError, path_text
+from kube.tree import dotted
+from policies.document import Document, InputError
 from policies.workloads.templates import templates, workload_of
 from tests.support.cases import golden
 
@@ -17,7 +18,7 @@ def found(api_version: str, kind: str, spec: Any, *, required: bool = False) -> 
     workload = workload_of(CATALOG, api_version, kind)
     assert workload is not None
     document = Document(file="f", value={"spec": spec})
-    return [path_text(path) for path, _ in templates(document, workload, required=required)]
+    return [dotted(path) for path, _ in templates(document, workload, required=required)]
 
 
 @pytest.mark.parametrize(
