@@ -19,7 +19,7 @@ from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import OPERATOR, STACKS
 from policies.request import Request
 from policies.workloads import parts, pod_schema
-from policies.workloads.controllers import RETIRED, bare_pod
+from kube.templates import RETIRED, bare_pod
 from policies.workloads.parts import Parts
 from policies.workloads.pod_schema import map_at
 from policies.workloads.pods import ALONE, Around, Owner, pods_of, references

@@ -14,7 +14,7 @@ from analysis.audit.workload_report import ReportedWorkload
 from catalog.prices import Prices
 from policies.lru import LruCache
 from policies.state.snapshot import Snapshot
-from policies.workloads.controllers import group_of
+from kube.templates import group_of
 
 MOST_CACHED = 32 * 2**20
 """Bytes: some ten thousand different pods, or one of each of ten thousand workloads."""

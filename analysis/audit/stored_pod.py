@@ -18,7 +18,7 @@ from kube.well_known import FINISHED
 from policies.pods.permissions import fraction_keys
 from policies.pods.projection import PARTS, Reads, extract, reads
 from policies.request import Request
-from policies.workloads.controllers import CONTROLLERS
+from kube.templates import CONTROLLERS
 
 OF_ONE_POD = frozenset(
     {

@@ -15,7 +15,7 @@ from analysis.audit.outcomes import DENIALS, AuditResult
 from analysis.audit.stored_pod import StoredPod
 from analysis.conditions.words import sentences
 from policies.policy import GROUP
-from policies.workloads.controllers import group_of
+from kube.templates import group_of
 
 SOURCE = "berth"
 KIND, PLAIN_KIND = "Report", "PolicyReport"

@@ -24,7 +24,7 @@ from policies.pods.projection import extract
 from policies.policy import Bounds, Match
 from policies.request import Request
 from policies.state.snapshot import Facts
-from policies.workloads.controllers import bare_pod, made_by, pod_of
+from kube.templates import bare_pod, made_by, pod_of
 
 RESOURCE = "nvidia.com/gpu"
 POD = "Pod"

@@ -14,7 +14,7 @@ from analysis.reviews.review import ReviewError, Unreadable
 from catalog import Catalog
 from kube.tree import Raw, map_at, text_of
 from policies.request import Request
-from policies.workloads.controllers import bare_pod
+from kube.templates import bare_pod
 
 Passed = Literal[
     "accelerator", "stage", "dry-run", "resource", "verb", "update", "level", "truncated", "early", "excluded", "namespace",

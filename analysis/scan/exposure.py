@@ -11,7 +11,7 @@ from analysis.scan.seen import RUNS
 from catalog import Catalog
 from policies.facts.platform_detection import home, newer
 from policies.state.snapshot import Snapshot
-from policies.workloads.controllers import group_of
+from kube.templates import group_of
 
 
 class Exposure(NamedTuple):

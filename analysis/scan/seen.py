@@ -26,7 +26,7 @@ from policies.placement.fleet import Fleet, fleet_of
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.state.snapshot import Snapshot
-from policies.workloads.controllers import group_of
+from kube.templates import group_of
 
 Role = Literal["run", "notebook", ""]
 RUNS = frozenset(

@@ -17,7 +17,7 @@ from policies.document import InputError
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.workloads import pod_schema
-from policies.workloads.controllers import bare_pod, with_defaults
+from kube.templates import bare_pod, with_defaults
 
 Subject = Request | ClaimRequest
 

@@ -13,7 +13,7 @@ from policies.document import Document, InputError
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.queue_systems import VOLCANO_JOB
 from policies.workloads import bases, parts, pod_schema
-from policies.workloads.controllers import CONTROLLERS, PodMaker, group_of, made_by, pod_of
+from kube.templates import CONTROLLERS, PodMaker, group_of, made_by, pod_of
 from policies.workloads.described import Described, Texts, described
 from policies.workloads.in_queue import in_kueue, in_volcano
 from policies.workloads.parts import Parts

@@ -9,7 +9,7 @@ from typing import Any
 from catalog import Catalog, Workload
 from kube.tree import Path, kind_of, value_at
 from policies.document import Document
-from policies.workloads.controllers import group_of
+from kube.templates import group_of
 from policies.workloads.pod_schema import list_at, map_at
 
 

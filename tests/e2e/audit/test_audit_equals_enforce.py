@@ -18,7 +18,7 @@ from analysis.audit.outcomes import AuditResult, audit_results
 from analysis.audit.stored_pod import stored, widest
 from policies.patch.applied import APPLIED
 from policies.verdict import AuditOutcome
-from policies.workloads.controllers import CONTROLLERS
+from kube.templates import CONTROLLERS
 from sources.sources import Sources, load_sources
 from tests.e2e.differential.pods import generated
 from tests.e2e.judged import Judged, judged

@@ -16,7 +16,7 @@ from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from policies.verdict import Verdict
-from policies.workloads.controllers import with_defaults
+from kube.templates import with_defaults
 from tests.support.cases.golden import catalog_with, policies_of
 from tests.support.generators.strategies import examples, randoms
 from tests.support.scheduling import random_places

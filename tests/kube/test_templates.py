@@ -10,7 +10,7 @@ import pytest
 
 from catalog import Catalog
 from documents.files import read_catalog
-from policies.workloads.controllers import bare_pod, made_by, pod_of, with_defaults
+from kube.templates import bare_pod, made_by, pod_of, with_defaults
 from policies.workloads.templates import workload_of
 
 REVIEWS = Path(__file__).parents[2] / "reviews"
