@@ -12,6 +12,7 @@ from analysis.admission import embedded
 from analysis.reviews import claim_review, review
 from analysis.reviews.review import ReviewError
 from catalog import Catalog
+from kube.templates import RETIRED, bare_pod
 from kube.tree import Path, Raw, kind_of, value_at
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError
@@ -19,7 +20,6 @@ from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import OPERATOR, STACKS
 from policies.request import Request
 from policies.workloads import parts, pod_schema
-from kube.templates import RETIRED, bare_pod
 from policies.workloads.parts import Parts
 from policies.workloads.pod_schema import map_at
 from policies.workloads.pods import ALONE, Around, Owner, pods_of, references

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 from catalog import Catalog
 from kube.pod import MIRROR, OF_NO_CLASS
+from kube.templates import CONTROLLERS
 from kube.tree import Raw, map_at, maps_in, text_of
 from kube.well_known import FINISHED
 from policies.pods.permissions import fraction_keys
 from policies.pods.projection import PARTS, Reads, extract, reads
 from policies.request import Request
-from kube.templates import CONTROLLERS
 
 OF_ONE_POD = frozenset(
     {

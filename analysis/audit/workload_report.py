@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from analysis.audit.outcomes import DENIALS, AuditResult
 from analysis.audit.stored_pod import StoredPod
 from analysis.conditions.words import sentences
-from policies.policy import GROUP
 from kube.templates import group_of
+from policies.policy import GROUP
 
 SOURCE = "berth"
 KIND, PLAIN_KIND = "Report", "PolicyReport"

@@ -12,9 +12,9 @@ from analysis.replay.noted import Noted, Then, answered, noted, operations
 from analysis.reviews import review
 from analysis.reviews.review import ReviewError, Unreadable
 from catalog import Catalog
+from kube.templates import bare_pod
 from kube.tree import Raw, map_at, text_of
 from policies.request import Request
-from kube.templates import bare_pod
 
 Passed = Literal[
     "accelerator", "stage", "dry-run", "resource", "verb", "update", "level", "truncated", "early", "excluded", "namespace",

@@ -19,6 +19,7 @@ from catalog.prices import Prices
 from kube.pod import Pod, PodError
 from kube.quantity import QuantityError, parse
 from kube.taints import Taint
+from kube.templates import group_of
 from kube.tree import Raw, map_at
 from kube.well_known import AKS_GROUP, EKS_GROUP, GKE_GROUP, NODE_POOL
 from policies.facts.platform_detection import home, newer
@@ -26,7 +27,6 @@ from policies.placement.fleet import Fleet, fleet_of
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.state.snapshot import Snapshot
-from kube.templates import group_of
 
 Role = Literal["run", "notebook", ""]
 RUNS = frozenset(

@@ -12,12 +12,12 @@ from cli.policy_cases.case import Case
 from cli.policy_cases.outcome import CaseDecision
 from cli.policy_cases.worlds import CaseError, CaseWorld, Worlds
 from documents.files import read_documents
+from kube.templates import bare_pod, with_defaults
 from policies.claims.claim_request import ClaimRequest
 from policies.document import InputError
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.workloads import pod_schema
-from kube.templates import bare_pod, with_defaults
 
 Subject = Request | ClaimRequest
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kube.strategic_merge import merge_strategic
+from kube.templates import merge_strategic
 from kube.tree import Raw
 from policies.workloads.described import Described
 from policies.workloads.parts import Parts, PodPart

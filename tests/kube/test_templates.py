@@ -1,79 +1,13 @@
-"""The pod that a controller makes."""
+"""Defaults of a pod, and one pod spec over another; that they are merged as Kubernetes merges them is shown in tests/kube/upstream."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+import copy
 from typing import Any
 
 import pytest
 
-from catalog import Catalog
-from documents.files import read_catalog
-from kube.templates import bare_pod, made_by, pod_of, with_defaults
-from policies.workloads.templates import workload_of
-
-REVIEWS = Path(__file__).parents[2] / "reviews"
-TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return read_catalog()
-
-
-def _pod(catalog: Catalog, api_version: str, kind: str) -> dict[str, Any]:
-    workload = workload_of(catalog, api_version, kind)
-    assert workload is not None
-    return pod_of(TEMPLATE, name="w", namespace="ns", made=made_by(api_version, kind, workload))
-
-
-@pytest.mark.parametrize(
-    ("api_version", "kind", "owner", "label"),
-    [
-        ("batch/v1", "Job", ("batch/v1", "Job", "w"), "batch.kubernetes.io/job-name=w"),
-        ("batch/v1", "CronJob", ("batch/v1", "Job", "w-29000000"), "job-name=w-29000000"),
-        ("apps/v1", "Deployment", ("apps/v1", "ReplicaSet", "w-5d4f8c7b9d"), "pod-template-hash=5d4f8c7b9d"),
-        ("apps/v1", "ReplicaSet", ("apps/v1", "ReplicaSet", "w"), "a=b"),
-        ("apps/v1", "StatefulSet", ("apps/v1", "StatefulSet", "w"), "statefulset.kubernetes.io/pod-name=w-0"),
-        ("apps/v1", "DaemonSet", ("apps/v1", "DaemonSet", "w"), "pod-template-generation=1"),
-        (
-            "kubeflow.org/v1",
-            "PyTorchJob",
-            ("kubeflow.org/v1", "PyTorchJob", "w"),
-            "training.kubeflow.org/operator-name=pytorchjob-controller",
-        ),
-        ("kubeflow.org/v1", "Notebook", ("apps/v1", "StatefulSet", "w"), "notebook-name=w"),
-        ("jobset.x-k8s.io/v1alpha2", "JobSet", ("batch/v1", "Job", "w"), "jobset.sigs.k8s.io/jobset-name=w"),
-        ("ray.io/v1", "RayJob", ("ray.io/v1", "RayCluster", "w"), "ray.io/originated-from-crd=RayJob"),
-        ("batch.volcano.sh/v1alpha1", "Job", ("batch.volcano.sh/v1alpha1", "Job", "w"), "volcano.sh/job-name=w"),
-    ],
-)
-def test_owner_and_labels_are_the_controllers(catalog: Catalog, api_version: str, kind: str, owner: tuple[Any, ...], label: str) -> None:
-    """The pod has one controlling owner, the template's labels and those that the controller adds."""
-    pod = _pod(catalog, api_version, kind)
-    (reference,) = pod["metadata"]["ownerReferences"]
-    assert (reference["apiVersion"], reference["kind"], reference["name"]) == owner
-    assert reference["controller"] is True
-    key, _, value = label.partition("=")
-    assert pod["metadata"]["labels"][key] == value
-    assert pod["metadata"]["labels"]["a"] == "b"
-
-
-def test_volcano_schedules_its_own(catalog: Catalog) -> None:
-    """A template without schedulerName gets the operator's."""
-    assert _pod(catalog, "batch.volcano.sh/v1alpha1", "Job")["spec"]["schedulerName"] == "volcano"
-
-
-@pytest.mark.parametrize("recorded", ["pods-create-train-llama", "pods-create-vllm-server"])
-def test_made_as_recorded(catalog: Catalog, recorded: str) -> None:
-    """Owner and label names are those of pods that real controllers made."""
-    real = json.loads((REVIEWS / f"{recorded}.json").read_text())["request"]["object"]["metadata"]
-    kind = {"Job": "Job", "ReplicaSet": "Deployment"}[real["ownerReferences"][0]["kind"]]
-    ours = _pod(catalog, "batch/v1" if kind == "Job" else "apps/v1", kind)["metadata"]
-    assert set(ours["labels"]) - {"a"} <= set(real["labels"])
-    assert set(ours["ownerReferences"][0]) == set(real["ownerReferences"][0])
-    assert ours["ownerReferences"][0]["kind"] == real["ownerReferences"][0]["kind"]
+from kube.templates import bare_pod, merge_strategic, with_defaults
 
 
 def test_defaults_are_those_that_rules_read() -> None:
@@ -115,3 +49,24 @@ def test_a_pod_without_nulls_is_not_copied() -> None:
     """What rules never change is shared with the manifest."""
     spec = {"containers": [{"name": "c", "args": ["x", {"a": []}]}]}
     assert with_defaults({"spec": spec})["spec"]["containers"][0] is spec["containers"][0]
+
+
+UNDER: dict[str, Any] = {
+    "nodeSelector": {"a": "1", "b": "2"},
+    "containers": [{"name": "main", "image": "i", "resources": {"limits": {"cpu": 1, "nvidia.com/gpu": 1}}}, {"name": "side"}],
+}
+
+
+def test_what_is_laid_over_changes_nothing_below() -> None:
+    """Items that no patch names are shared."""
+    before = copy.deepcopy(UNDER)
+    over = {"nodeSelector": {"a": None}, "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 2}}}]}
+    assert merge_strategic(UNDER, over)["containers"][1] is UNDER["containers"][1]
+    assert before == UNDER
+
+
+@pytest.mark.parametrize("containers", ["x", [1], [{"image": "i"}], {"name": 1}])
+def test_a_list_without_names_is_no_patch(containers: Any) -> None:
+    """Kubernetes denies it too."""
+    with pytest.raises(ValueError, match="containers must be a list of maps, each with its name"):
+        merge_strategic(UNDER, {"containers": containers})

@@ -26,8 +26,8 @@ from kube.pod import Pod
 from kube.quantity import QuantityError, binary, parse
 from kube.requests import host_ports, requests, shortfalls
 from kube.scheduling import of_node, wants
-from kube.strategic_merge import merge_strategic
 from kube.taints import Taint, is_tolerated
+from kube.templates import merge_strategic
 from kube.tree import apply_patch
 from tests.kube.upstream.cases import CASES
 from tests.support import go_tools
