@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from catalog.catalog import Catalog
-from kube.well_known import INSTANCE_TYPE
+from kube.labels import INSTANCE_TYPE
 
 PRODUCT_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
 """Labels with a GPU's product, as each vendor's feature discovery writes them."""

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from kube.labels import HOSTNAME
+from kube.pod import FINISHED
 from kube.requests import PODS, Amounts, HostPort, amounts, host_ports, requests
 from kube.taints import Taint, passes, taints_of
 from kube.tree import map_at, maps_in, text_of
-from kube.well_known import FINISHED, HOSTNAME
 
 STARTED = "nvidia.com/gfd.timestamp"
 """When GPU Feature Discovery started on the node, in Unix seconds; not written with ``--no-timestamp`` (NVIDIA/k8s-device-plugin

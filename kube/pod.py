@@ -18,14 +18,14 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 TERMS: Path = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a static pod's mirror (k8s.io/api/core/v1 MirrorPodAnnotationKey)."""
-
-
 GRACE = "terminationGracePeriodSeconds"
 DEADLINE = "activeDeadlineSeconds"
 OF_NO_CLASS = ("priority", "preemptionPolicy")
 """What the API server writes of a pod's priority class, or of none (k8s.io/kubernetes plugin/pkg/admission/priority)."""
 DEFAULT_SCHEDULER = "default-scheduler"
 """k8s.io/api core/v1 DefaultSchedulerName, which the API server writes where a pod names none."""
+FINISHED = ("Succeeded", "Failed")
+"""Phases in which a pod takes nothing of its node (kube-scheduler's informer of pods leaves them out)."""
 PROBES = ("livenessProbe", "startupProbe")
 """Probes with a grace period of their own (KEP-2238); a readiness probe ends nothing."""
 

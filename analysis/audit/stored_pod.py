@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from catalog import Catalog
-from kube.pod import MIRROR, OF_NO_CLASS
+from kube.pod import FINISHED, MIRROR, OF_NO_CLASS
 from kube.templates import CONTROLLERS
 from kube.tree import Raw, map_at, maps_in, text_of
-from kube.well_known import FINISHED
 from policies.pods.permissions import fraction_keys
 from policies.pods.projection import PARTS, Reads, extract, reads
 from policies.request import Request
@@ -35,7 +34,6 @@ OF_ONE_POD = frozenset(
 """Labels that controllers give each pod another value of: they are held apart, so that the rest is alike."""
 MADE = (("metadata", "annotations"), ("metadata", "labels"), ("spec", "affinity"))
 """Maps that Berth makes where a pod has none, and of which only a part is judged."""
-"""Phases in which a pod holds no device any more (k8s.io/api/core/v1 PodPhase)."""
 _USERS = {made.owner: made.user for made in CONTROLLERS.values() if made.user}
 """(apiVersion, kind) of a pod's controller -> the account that created it."""
 _NODES = "system:nodes"

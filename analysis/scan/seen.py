@@ -16,12 +16,12 @@ from analysis.scan.machines import Machines
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog, Gpu
 from catalog.prices import Prices
+from kube.labels import AKS_GROUP, EKS_GROUP, GKE_GROUP, NODE_POOL
 from kube.pod import Pod, PodError
 from kube.quantity import QuantityError, parse
 from kube.taints import Taint
 from kube.templates import group_of
 from kube.tree import Raw, map_at
-from kube.well_known import AKS_GROUP, EKS_GROUP, GKE_GROUP, NODE_POOL
 from policies.facts.platform_detection import home, newer
 from policies.placement.fleet import Fleet, fleet_of
 from policies.planning import devices

@@ -14,8 +14,8 @@ from catalog import Catalog
 from cluster.watch.kinds import KINDS, QUEUES, Watched
 from cluster.watch.trims import labels_alone, map_of, node, spec_alone
 from kube.node import Occupant, occupant
+from kube.pod import FINISHED
 from kube.tree import Raw
-from kube.well_known import FINISHED
 from policies.pods.projection import Reads
 
 

@@ -20,8 +20,8 @@ from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.world.view import View
 from documents import yaml_writer
+from kube.labels import ARCH, INSTANCE_TYPE, NODE_POOL, REGION, ZONE
 from kube.taints import HARD, Taint
-from kube.well_known import ARCH, INSTANCE_TYPE, NODE_POOL, REGION, ZONE
 from policies.placement.fleet import Fleet
 from policies.placement.pool_blockers import most_devices
 from policies.placement.pools import Pool

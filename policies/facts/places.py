@@ -12,10 +12,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from kube.labels import CAST_AI, NODE_POOL, SCALED_BY_CLOUD
 from kube.quantity import QuantityError, parse
 from kube.taints import Taint, passes
 from kube.tree import LARGEST, map_at, maps_in, text_of
-from kube.well_known import CAST_AI, NODE_POOL, SCALED_BY_CLOUD
 
 NO_AUTOSCALER = ("k3s://", "rke2://", "kind://", "kwok://")
 """Beginnings of ``spec.providerID`` on machines that no autoscaler adds. Cluster Autoscaler knows its nodes by their provider ID,

@@ -12,9 +12,8 @@ from math import floor
 
 from catalog import Resource
 from kube.karpenter import Requirement, requirement
-from kube.labels import Expression
+from kube.labels import HOSTNAME, OLDER_NAMES, Expression
 from kube.scheduling import TERMS, Blocker, Wants, untolerated
-from kube.well_known import HOSTNAME, OLDER_NAMES
 from policies.offers.table import Table
 from policies.placement.pools import Pool, selected
 
