@@ -7,15 +7,19 @@ PodError with its path: no answer is given on a guess.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kube.quantity import QuantityError, parse
-from kube.tree import Path, Raw, dotted
+from kube.tree import Path, Raw, dotted, maps_in
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 TERMS: Path = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+SCHEDULER: Path = ("spec", "schedulerName")
+CONTAINERS = ("containers", "initContainers")
+"""The lists of containers that take resources: an ephemeral container takes none."""
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a static pod's mirror (k8s.io/api/core/v1 MirrorPodAnnotationKey)."""
 GRACE = "terminationGracePeriodSeconds"
@@ -139,6 +143,27 @@ def text_at(parent: Mapping[str, Any], key: str, path: Path) -> str:
     return value or ""
 
 
+def containers_of(spec: Mapping[Any, Any]) -> Iterator[tuple[Path, Mapping[Any, Any]]]:
+    """Yield each container and init container in the spec of a pod, whatever its shape, with its path in the pod."""
+    for field in CONTAINERS:
+        for i, container in enumerate(maps_in(spec.get(field))):
+            yield ("spec", field, i), container
+
+
+def controlling_owner(metadata: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return the reference to the controlling owner of any object; {} if it has none (k8s.io/apimachinery pkg/apis/meta/v1
+    ``GetControllerOf``)."""
+    return next((owner for owner in maps_in(metadata.get("ownerReferences")) if owner.get("controller") is True), {})
+
+
+def field_of(path: Sequence[str | int]) -> str:
+    """Return the field of a pod that a path leads into: ``tolerations``, ``affinity``, ``resources`` of a container, or the key of
+    a label or annotation."""
+    if path[0] == "metadata":
+        return str(path[2] if len(path) > 2 else path[-1])
+    return str(path[3] if len(path) > 3 and path[1] in CONTAINERS else path[min(1, len(path) - 1)])
+
+
 def _check_term(term: Raw, path: Path) -> None:
     """Check that key, operator and values of a node selector term's requirements are text. Raises
     PodError."""
@@ -235,10 +260,10 @@ class Pod:
         """The preferred node affinity terms, as written. Raises PodError."""
         affinity = mapping_at(self.spec, "affinity", ("spec",))
         node_affinity = mapping_at(affinity, "nodeAffinity", TERMS[:2])
-        field = "preferredDuringSchedulingIgnoredDuringExecution"
-        terms = list_at(node_affinity, field, TERMS[:3])
+        terms = list_at(node_affinity, PREFERRED, TERMS[:3])
         for i, term in enumerate(terms):
-            _check_term(mapping_at(term, "preference", (*TERMS[:3], field, i)), (*TERMS[:3], field, i, "preference"))
+            path = (*TERMS[:3], PREFERRED, i)
+            _check_term(mapping_at(term, "preference", path), (*path, "preference"))
         return terms
 
     @property

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
 
-from kube.pod import Pod
+from kube.pod import Pod, containers_of
 from kube.quantity import QuantityError, binary, parse
 from kube.tree import LARGEST, Path, map_at, maps_in, text_of
 
@@ -104,10 +104,8 @@ def requests(spec: Mapping[Any, Any]) -> RequestedAmounts:
 
 def _sums_of_containers(spec: Mapping[Any, Any]) -> _Sums:
     sums = _Sums()
-    for i, container in enumerate(maps_in(spec.get("containers"))):
-        sums.container(container, ("spec", "containers", i))
-    for i, container in enumerate(maps_in(spec.get("initContainers"))):
-        sums.init_container(container, ("spec", "initContainers", i))
+    for path, container in containers_of(spec):
+        (sums.container if path[1] == "containers" else sums.init_container)(container, path)
     return sums
 
 

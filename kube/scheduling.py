@@ -12,13 +12,12 @@ from typing import Any, Literal, NamedTuple
 
 from kube.labels import Expression, read_expression
 from kube.node import Node, NodeGroup
-from kube.pod import DEFAULT_SCHEDULER
+from kube.pod import DEFAULT_SCHEDULER, REQUIRED, TERMS
 from kube.requests import PODS, Amounts, HostPort, host_ports, requests
 from kube.taints import HARD, UNSCHEDULABLE, Taint, is_tolerated, passes
 from kube.tree import Path, Raw, map_at, maps_in, text_of
 
 SELECTOR: Path = ("spec", "nodeSelector")
-TERMS: Path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 
 
 class AffinityTerm(NamedTuple):
@@ -111,7 +110,7 @@ def _unjudged(spec: Mapping[Any, Any]) -> Iterator[str]:
     """Yield the fields of the pod that other filters read."""
     affinity = map_at(spec, "affinity")
     for name in ("podAffinity", "podAntiAffinity"):
-        required = map_at(affinity, name).get("requiredDuringSchedulingIgnoredDuringExecution")
+        required = map_at(affinity, name).get(REQUIRED)
         if isinstance(required, list) and required:
             yield name
     if any(item.get("whenUnsatisfiable") != "ScheduleAnyway" for item in maps_in(spec.get("topologySpreadConstraints"))):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.pod import GRACE, REQUIRED
+from kube.pod import CONTAINERS, GRACE, REQUIRED
 from kube.tree import Path, Raw
 
 GRACE_SECONDS = 30
@@ -139,7 +139,7 @@ def with_defaults(pod: Raw) -> Raw:
     pod = _without_nulls(pod)
     spec = dict(pod["spec"])
     spec.setdefault(GRACE, GRACE_SECONDS)
-    for group in ("initContainers", "containers"):
+    for group in CONTAINERS:
         if group in spec:
             spec[group] = [_requests_from_limits(container) for container in spec[group]]
     return {**pod, "spec": spec}
@@ -193,7 +193,7 @@ def _shallow(value: Any) -> Any:
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else list(value)
 
 
-_BY_NAME = ("containers", "initContainers", "ephemeralContainers", "volumes", "resourceClaims", "imagePullSecrets", "schedulingGates")
+_BY_NAME = (*CONTAINERS, "ephemeralContainers", "volumes", "resourceClaims", "imagePullSecrets", "schedulingGates")
 _OF_SPEC = {**dict.fromkeys(_BY_NAME, "name"), "hostAliases": "ip", "topologySpreadConstraints": "topologyKey"}
 _OF_CONTAINER = {"env": "name", "ports": "containerPort", "volumeMounts": "mountPath", "volumeDevices": "devicePath"}
 """Lists that are merged -> the key by which their items are equal"""
@@ -243,7 +243,7 @@ def _merge_lists(field: str, under: list[Any], over: Any, key: str) -> list[Any]
 def leaves(spec: Raw, patch: Raw) -> Iterator[Path]:
     """Yield the paths in the patched spec of the amounts and fields of a patch."""
     for key, value in patch.items():
-        if key not in ("containers", "initContainers") or value is None:
+        if key not in CONTAINERS or value is None:
             yield (key,)
             continue
         names = [container.get("name") for container in spec[key]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kube.pod import REQUIRED
+from kube.pod import PREFERRED, REQUIRED
 from kube.tree import Raw, TreePatch
 from policies.pods.projection import ORDINARY
 from policies.verdict import Edit
@@ -51,7 +51,7 @@ def items(pod: Raw) -> int:
         total += 1 + selector + _expressions(term)
         if total > MOST:
             return total
-    for preferred in _list(node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution")):
+    for preferred in _list(node_affinity.get(PREFERRED)):
         total += 1 + _expressions(_map(preferred).get("preference"))
         if total > MOST:
             return total

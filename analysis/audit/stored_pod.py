@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from catalog import Catalog
-from kube.pod import FINISHED, MIRROR, OF_NO_CLASS
+from kube.pod import FINISHED, MIRROR, OF_NO_CLASS, containers_of, controlling_owner
 from kube.templates import CONTROLLERS
 from kube.tree import Raw, map_at, maps_in, text_of
 from policies.pods.permissions import fraction_keys
@@ -129,20 +129,18 @@ def may_hold_devices(value: Mapping[str, Any]) -> bool:
     spec = map_at(value, "spec")
     if spec.get("resourceClaims") or fraction_keys(map_at(value, "metadata", "annotations")):
         return True
-    for field in ("containers", "initContainers"):
-        for container in maps_in(spec.get(field)):
-            resources = map_at(container, "resources")
-            if any("/" in text_of(name) for side in ("limits", "requests") for name in map_at(resources, side)):
-                return True
-    return False
+    return any(
+        "/" in text_of(name)
+        for _, container in containers_of(spec)
+        for side in ("limits", "requests")
+        for name in map_at(container, "resources", side)
+    )
 
 
 def controller_of(metadata: Mapping[str, Any]) -> Controller | None:
     """Return the controlling owner of an object, if it has one."""
-    for owner in maps_in(metadata.get("ownerReferences")):
-        if owner.get("controller"):
-            return Controller(*(text_of(owner.get(field)) for field in ("apiVersion", "kind", "name", "uid")))
-    return None
+    owner = controlling_owner(metadata)
+    return Controller(*(text_of(owner.get(field)) for field in ("apiVersion", "kind", "name", "uid"))) if owner else None
 
 
 def _chosen_by_author(metadata: Mapping[str, Any]) -> bool:

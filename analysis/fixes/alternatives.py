@@ -18,8 +18,9 @@ from analysis.fixes.targets import KINDS, FixTarget, FleetOffers, nodes_of
 from catalog import Catalog, Resource
 from catalog.prices import Prices
 from kube.node import Node
+from kube.pod import containers_of
 from kube.scheduling import SELECTOR, Blocker, Wants, wants
-from kube.tree import ReadOnly, value_at
+from kube.tree import ReadOnly, map_at, value_at
 from policies.offers.table import Table
 from policies.placement.fleet import Fleet, Place, blockers
 from policies.placement.pools import Pool
@@ -117,7 +118,7 @@ class AlternativeSearch:
 
     def _several(self, pod: ReadOnly, name: str) -> bool:
         """Return whether a container asks for more than one device: what makes one program of several is not a matter of names."""
-        return any(wants({"spec": {"containers": [one]}}).requests.get(name, 0) > 1 for one in _containers(pod))
+        return any(wants({"spec": {"containers": [one]}}).requests.get(name, 0) > 1 for _, one in containers_of(map_at(pod, "spec")))
 
     def _variant(self, pod: ReadOnly, name: Resource, target: FixTarget, admit: Admit) -> tuple[tuple[Edit, ...], ReadOnly, bool]:
         """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies deny it; no
@@ -184,11 +185,6 @@ def _room(target: FixTarget, amounts: Mapping[str, int]) -> Soon:
         if not node.cordoned and all((left := free(node, name)) is None or left >= need for name, need in amounts.items()):
             return "now"
     return "later"
-
-
-def _containers(pod: ReadOnly) -> Iterator[ReadOnly]:
-    for field in ("containers", "initContainers"):
-        yield from value_at(pod, ("spec", field)) or ()
 
 
 def _pinned(pod: ReadOnly, labels: Mapping[str, str]) -> Iterator[Edit]:

@@ -13,9 +13,9 @@ from analysis.fixes import lowering
 from analysis.fixes.edits import put, remove
 from analysis.fixes.steps import Step, StepKind, Steps
 from catalog import Catalog
-from kube.pod import DEADLINE, GRACE
+from kube.pod import DEADLINE, GRACE, SCHEDULER, TERMS
 from kube.quantity import QuantityError, parse
-from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, wants
+from kube.scheduling import SELECTOR, TOLERATIONS, wants
 from kube.tree import Path, ReadOnly, maps_in, value_at
 from policies.messages import At, Phrase
 from policies.pods.annotations import OPT_OUT, SLICE
@@ -26,7 +26,6 @@ from policies.verdict import Edit, Violation
 _ANNOTATIONS: Path = ("metadata", "annotations")
 _METADATA = (_ANNOTATIONS, ("metadata", "labels"))
 _NODE_NAME: Path = ("spec", "nodeName")
-_SCHEDULER: Path = ("spec", "schedulerName")
 _OWNERS: Path = ("metadata", "ownerReferences")
 _SIDES = ("limits", "requests")
 MOST_OFFERED = 6
@@ -114,7 +113,7 @@ def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path
             yield _step(
                 "unwrite", [remove((*side, name)) for side, held in lowering.holders(name, pod) if side[:-1] == path and name in held]
             )
-    elif path == _SCHEDULER or (_names_a_queue(path) and not present):
+    elif path == SCHEDULER or (_names_a_queue(path) and not present):
         for text in texts:
             yield _step("write", [_put(pod, path, text)])
     elif path == _OWNERS and present:

@@ -7,8 +7,9 @@ from itertools import combinations
 from typing import Any
 
 from analysis.fixes.edits import changed, put, remove
+from kube.pod import containers_of
 from kube.requests import requests, to_units
-from kube.tree import Path, ReadOnly, remove_at, value_at
+from kube.tree import Path, ReadOnly, map_at, remove_at, value_at
 from policies.verdict import Edit
 
 _WHOLE: Path = ("spec", "resources")
@@ -18,13 +19,11 @@ MOST_TOGETHER = 3
 
 def holders(name: str, pod: ReadOnly) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Yield the maps of limits and requests of containers that name a resource."""
-    for field in ("containers", "initContainers"):
-        for i, _ in enumerate(value_at(pod, ("spec", field)) or ()):
-            for side in ("limits", "requests"):
-                path: Path = ("spec", field, i, "resources", side)
-                found = value_at(pod, path)
-                if isinstance(found, Mapping) and name in found:
-                    yield path, found
+    for path, container in containers_of(map_at(pod, "spec")):
+        for side in ("limits", "requests"):
+            amounts = map_at(container, "resources", side)
+            if name in amounts:
+                yield (*path, "resources", side), amounts
 
 
 def renamed(pod: ReadOnly, old: str, new: str) -> Iterator[Edit]:

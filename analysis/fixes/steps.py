@@ -11,9 +11,10 @@ from analysis.fixes import lowering
 from analysis.fixes.edits import changed, put, remove
 from catalog import Catalog
 from catalog.names import CatalogNames
+from kube.pod import TERMS, containers_of
 from kube.requests import PODS
-from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, Blocker
-from kube.tree import Path, ReadOnly, maps_in, value_at
+from kube.scheduling import SELECTOR, TOLERATIONS, Blocker
+from kube.tree import Path, ReadOnly, map_at, maps_in, value_at
 from policies.verdict import Edit
 
 StepKind = Literal["tolerate", "equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower", "unport"]
@@ -153,11 +154,10 @@ def _ports(blocker: Blocker, pod: ReadOnly) -> Iterator[Steps]:
     if value_at(pod, ("spec", "hostNetwork")) is True:
         return
     edits = []
-    for field in ("containers", "initContainers"):
-        for i, container in enumerate(value_at(pod, ("spec", field)) or ()):
-            for j, port in enumerate(maps_in(container.get("ports"))):
-                if blocker.key == f"{port.get('hostPort')}/{port.get('protocol') or 'TCP'}":
-                    edits += [remove(("spec", field, i, "ports", j, name)) for name in ("hostPort", "hostIP") if name in port]
+    for path, container in containers_of(map_at(pod, "spec")):
+        for j, port in enumerate(maps_in(container.get("ports"))):
+            if blocker.key == f"{port.get('hostPort')}/{port.get('protocol') or 'TCP'}":
+                edits += [remove((*path, "ports", j, name)) for name in ("hostPort", "hostIP") if name in port]
     if edits:
         yield (Step("unport", tuple(edits)),)
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from analysis.audit.outcomes import field
 from analysis.why import fixes, queued, sentences
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, Told
 from cli.output import stderr
 from cli.output.columns import Styled
 from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import printable
+from kube.pod import field_of
 from kube.tree import dotted
 from policies.verdict import Violation
 
@@ -196,7 +196,7 @@ def _admitted(found: Explanation) -> Iterator[str]:
     if found.policies:
         yield f"Policies that apply to it: {list_some(found.policies)}."
     if found.missing:
-        fields = list_some(dict.fromkeys(field(edit) for edit in found.missing))
+        fields = list_some(dict.fromkeys(field_of(edit.path) for edit in found.missing))
         yield f"It lacks what policies in Enforce write ({fields}): it was created while Berth did not answer, or under other policies."
     for violation in found.outgrown:
         yield f"It would be denied now: {violation}"
@@ -208,7 +208,7 @@ def _audit_outcomes(found: Explanation) -> Iterator[str]:
         if one.violations:
             yield f"{one.policy} ({one.mode}) would deny it in Enforce: {one.violations[0]}"
         elif one.edits or one.dropped:
-            fields = list_some(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
+            fields = list_some(dict.fromkeys(field_of(edit.path) for edit in (*one.edits, *one.dropped)))
             yield f"{one.policy} ({one.mode}) would change {fields} in Enforce."
 
 

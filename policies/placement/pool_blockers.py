@@ -13,7 +13,8 @@ from math import floor
 from catalog import Resource
 from kube.karpenter import Requirement, requirement
 from kube.labels import HOSTNAME, OLDER_NAMES, Expression
-from kube.scheduling import TERMS, Blocker, Wants, untolerated
+from kube.pod import TERMS
+from kube.scheduling import Blocker, Wants, untolerated
 from policies.offers.table import Table
 from policies.placement.pools import Pool, selected
 

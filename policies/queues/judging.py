@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from catalog import Catalog
-from kube.pod import DEFAULT_SCHEDULER, Pod
+from kube.pod import DEFAULT_SCHEDULER, SCHEDULER, Pod
 from kube.tree import Path, maps_in
 from policies.pods.permissions import MANAGED
 from policies.pods.queue_systems import (
@@ -53,7 +53,6 @@ _LABELLED_LATER = ("apps", "StatefulSet")
 """Owner of pods that Kueue's controllers label after the pods are made: those of StatefulSets, which LeaderWorkerSets make too (kueue
 0.19.2 pkg/controller/jobs, statefulset_pod_reconciler.go and leaderworkerset_reconciler.go). The workload is judged itself."""
 NODE: Path = ("spec", "nodeName")
-SCHEDULER: Path = ("spec", "schedulerName")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

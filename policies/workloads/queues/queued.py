@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from catalog import Catalog, Workload
-from kube.pod import DEFAULT_SCHEDULER, Pod
-from kube.tree import Path, map_at, maps_in, text_of
+from kube.pod import DEFAULT_SCHEDULER, Pod, controlling_owner
+from kube.tree import Path, map_at, text_of
 from policies import work_budget
 from policies.document import Document, InputError
 from policies.offers.constraints import Compiled
@@ -112,8 +112,7 @@ def _template(one: Templated) -> Path | None:
 
 def has_parent(value: Mapping[str, Any], catalog: Catalog, system: System) -> bool:
     """Return whether a workload's controlling owner is of a kind that this system knows: then it reads the owner's words."""
-    owners = maps_in(map_at(value, "metadata").get("ownerReferences"))
-    owner = next((one for one in owners if one.get("controller") is True), {})
+    owner = controlling_owner(map_at(value, "metadata"))
     known = workload_of(catalog, text_of(owner.get("apiVersion")), text_of(owner.get("kind")))
     return known is not None and takes(known, system)
 
