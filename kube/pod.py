@@ -16,8 +16,15 @@ from kube.tree import Path, Raw, dotted, maps_in
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-TERMS: Path = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+ANNOTATIONS: Path = ("metadata", "annotations")
+OWNERS: Path = ("metadata", "ownerReferences")
+NODE_NAME: Path = ("spec", "nodeName")
+NODE_SELECTOR: Path = ("spec", "nodeSelector")
+POD_LEVEL: Path = ("spec", "resources")
+"""Requests and limits of the pod itself (KEP-2837)."""
 SCHEDULER: Path = ("spec", "schedulerName")
+TERMS: Path = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+TOLERATIONS: Path = ("spec", "tolerations")
 CONTAINERS = ("containers", "initContainers")
 """The lists of containers that take resources: an ephemeral container takes none."""
 MIRROR = "kubernetes.io/config.mirror"
@@ -216,9 +223,8 @@ def _pod_level(spec: Raw) -> tuple[Raw, Raw] | None:
     empty map."""
     if spec.get("resources") is None:
         return None
-    path: Path = ("spec", "resources")
-    resources = mapping_at(spec, "resources", path[:1])
-    return mapping_at(resources, "requests", path), mapping_at(resources, "limits", path)
+    resources = mapping_at(spec, "resources", POD_LEVEL[:1])
+    return mapping_at(resources, "requests", POD_LEVEL), mapping_at(resources, "limits", POD_LEVEL)
 
 
 class Pod:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
 
-from kube.pod import Pod, containers_of
+from kube.pod import POD_LEVEL, Pod, containers_of
 from kube.quantity import QuantityError, binary, parse
 from kube.tree import LARGEST, Path, map_at, maps_in, text_of
 
@@ -208,7 +208,6 @@ def host_ports(spec: Mapping[Any, Any]) -> Iterator[HostPort]:
 
 COMPUTE = ("cpu", "memory")
 """The resources that the class depends on."""
-POD_LEVEL: Path = ("spec", "resources")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,8 @@ class PodMaker:
     """The schedulerName of pods whose template has none."""
     pinned: bool = False
     """True if each pod is bound to one node, by its affinity."""
+    template: tuple[str, ...] = ("spec", "template")
+    """The path of the pod template."""
 
 
 def _service_account(controller: str) -> str:
@@ -60,6 +62,7 @@ _JOB_LABELS = {
 }
 _REPLICA_SET = _service_account("replicaset-controller")
 _JOB = _service_account("job-controller")
+JOB_TEMPLATE = ("spec", "jobTemplate")
 CONTROLLERS: Mapping[tuple[str, str], PodMaker] = {
     ("apps", "Deployment"): PodMaker(
         owner=("apps/v1", "ReplicaSet"), owner_name="{name}-" + _HASH, labels={"pod-template-hash": _HASH}, user=_REPLICA_SET
@@ -81,7 +84,13 @@ CONTROLLERS: Mapping[tuple[str, str], PodMaker] = {
         pinned=True,
     ),
     ("batch", "Job"): PodMaker(owner=("batch/v1", "Job"), labels=_JOB_LABELS, user=_JOB),
-    ("batch", "CronJob"): PodMaker(owner=("batch/v1", "Job"), owner_name="{name}-" + _MINUTES, labels=_JOB_LABELS, user=_JOB),
+    ("batch", "CronJob"): PodMaker(
+        owner=("batch/v1", "Job"),
+        owner_name="{name}-" + _MINUTES,
+        labels=_JOB_LABELS,
+        user=_JOB,
+        template=(*JOB_TEMPLATE, "spec", "template"),
+    ),
     ("", "ReplicationController"): PodMaker(owner=("v1", "ReplicationController"), user=_service_account("replication-controller")),
 }
 

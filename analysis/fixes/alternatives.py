@@ -18,8 +18,8 @@ from analysis.fixes.targets import KINDS, FixTarget, FleetOffers, nodes_of
 from catalog import Catalog, Resource
 from catalog.prices import Prices
 from kube.node import Node
-from kube.pod import containers_of
-from kube.scheduling import SELECTOR, Blocker, Wants, wants
+from kube.pod import NODE_SELECTOR, containers_of
+from kube.scheduling import Blocker, Wants, wants
 from kube.tree import ReadOnly, map_at, value_at
 from policies.offers.table import Table
 from policies.placement.fleet import Fleet, Place, blockers
@@ -188,11 +188,11 @@ def _room(target: FixTarget, amounts: Mapping[str, int]) -> Soon:
 
 
 def _pinned(pod: ReadOnly, labels: Mapping[str, str]) -> Iterator[Edit]:
-    written = value_at(pod, SELECTOR)
+    written = value_at(pod, NODE_SELECTOR)
     for key, value in labels.items():
         before = written.get(key) if isinstance(written, Mapping) else None
         if before != value:
-            yield put((*SELECTOR, key), value, "add" if before is None else "replace")
+            yield put((*NODE_SELECTOR, key), value, "add" if before is None else "replace")
 
 
 def _order(one: AlternativePod) -> tuple[int, float, bool, int]:

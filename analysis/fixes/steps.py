@@ -11,9 +11,9 @@ from analysis.fixes import lowering
 from analysis.fixes.edits import changed, put, remove
 from catalog import Catalog
 from catalog.names import CatalogNames
-from kube.pod import TERMS, containers_of
+from kube.pod import NODE_SELECTOR, TERMS, TOLERATIONS, containers_of
 from kube.requests import PODS
-from kube.scheduling import SELECTOR, TOLERATIONS, Blocker
+from kube.scheduling import Blocker
 from kube.tree import Path, ReadOnly, map_at, maps_in, value_at
 from policies.verdict import Edit
 
@@ -34,7 +34,7 @@ have had a reason, a smaller amount is another program."""
 
 
 AMOUNTS = ("resource", "capacity", "machines", "limits")
-PLACED: tuple[Path, ...] = (SELECTOR, ("spec", "affinity"))
+PLACED: tuple[Path, ...] = (NODE_SELECTOR, ("spec", "affinity"))
 """Where labels stand, of which a NodePool has ``machines`` too."""
 
 
@@ -97,7 +97,7 @@ def _toleration(same: Sequence[Blocker]) -> Step:
 
 def _steps(blocker: Blocker, pod: ReadOnly, offered: Offered) -> Iterator[Steps]:
     match blocker.kind:
-        case "label" | "machines" if blocker.path[: len(SELECTOR)] == SELECTOR:
+        case "label" | "machines" if blocker.path[: len(NODE_SELECTOR)] == NODE_SELECTOR:
             yield from _selector(blocker, pod, offered)
         case "label" | "machines" | "name" if blocker.path[: len(TERMS)] == TERMS:
             yield from _expression(blocker, pod, offered)

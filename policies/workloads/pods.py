@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from catalog import Catalog, Workload
 from catalog.workload import BaseObject, DescribedPods, join_path
-from kube.templates import CONTROLLERS, PodMaker, group_of, pod_of
+from kube.templates import CONTROLLERS, JOB_TEMPLATE, PodMaker, group_of, pod_of
 from kube.tree import Path, Raw, value_at
 from policies.document import Document, InputError
 from policies.pods.permissions import QUEUE_NAME
@@ -218,6 +218,6 @@ def _templated(one: Described, owner: Owner, maker: PodMaker, value: Raw, elsewh
 
 def _queue_of(value: Raw) -> str:
     """Return the queue of Kueue's that a workload names, or "" (a CronJob's Jobs name it in their template)."""
-    places: tuple[Path, ...] = (("metadata",), ("spec", "jobTemplate", "metadata"))
+    places: tuple[Path, ...] = (("metadata",), (*JOB_TEMPLATE, "metadata"))
     found = (value_at(value, (*place, "labels", QUEUE_NAME)) for place in places)
     return next((name for name in found if isinstance(name, str) and name), "")

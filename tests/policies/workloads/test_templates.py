@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kube.templates import pod_of
+from kube.templates import CONTROLLERS, pod_of
 from kube.tree import dotted
 from policies.document import Document, InputError
-from policies.workloads.templates import find_pod_maker, templates, workload_of
+from policies.workloads.templates import find_pod_maker, steps, templates, workload_of
 from tests.support.cases import golden
 
 CATALOG = golden.catalog_with()
@@ -134,3 +134,10 @@ def test_made_as_recorded(recorded: str) -> None:
     assert set(ours["labels"]) - {"a"} <= set(real["labels"])
     assert set(ours["ownerReferences"][0]) == set(real["ownerReferences"][0])
     assert ours["ownerReferences"][0]["kind"] == real["ownerReferences"][0]["kind"]
+
+
+def test_the_catalog_has_the_templates_of_kubernetes_own_kinds() -> None:
+    """At the paths at which their controllers read them."""
+    for (group, kind), maker in CONTROLLERS.items():
+        workload = workload_of(CATALOG, f"{group}/v1" if group else "v1", kind)
+        assert workload is None or [steps(text) for text in workload.templates] == [maker.template], kind
