@@ -26,13 +26,13 @@ WARNINGS_TOTAL = 4096
 drops the rest."""
 
 
-def resource_of(document: object) -> tuple[str, str] | None:
+def resource_of(document: Any) -> tuple[str, str] | None:
     """Return the API group and resource under review, ``("batch", "jobs")``; None where the document does not say."""
-    request = document.get("request") if isinstance(document, dict) else None
-    resource = request.get("resource") if isinstance(request, dict) else None
-    if not isinstance(resource, dict):
+    try:
+        resource = document["request"]["resource"]
+        group, name = resource.get("group", ""), resource["resource"]
+    except (LookupError, TypeError, AttributeError):
         return None
-    group, name = resource.get("group", ""), resource.get("resource")
     return (group, name) if isinstance(group, str) and isinstance(name, str) else None
 
 
