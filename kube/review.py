@@ -17,7 +17,8 @@ OBJECT: Path = ("request", "object")
 PODS = ("", "pods")
 """The API group and resource of pods."""
 ANYBODY = "system:anonymous"
-"""k8s.io/apiserver pkg/authentication/user Anonymous"""
+NODES = "system:nodes"
+"""The user who is not authenticated, and the group of kubelets (k8s.io/apiserver pkg/authentication/user)."""
 WARNING_LENGTH = 256
 """The most characters of a warning: the API server cuts every warning to this length once all of them exceed
 the total, so none is longer."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from catalog import Catalog
 from kube.pod import FINISHED, MIRROR, OF_NO_CLASS, containers_of, controlling_owner
+from kube.review import NODES
 from kube.templates import CONTROLLERS
 from kube.tree import Raw, map_at, maps_in, text_of
 from policies.pods.permissions import fraction_keys
@@ -36,7 +37,6 @@ MADE = (("metadata", "annotations"), ("metadata", "labels"), ("spec", "affinity"
 """Maps that Berth makes where a pod has none, and of which only a part is judged."""
 _USERS = {made.owner: made.user for made in CONTROLLERS.values() if made.user}
 """(apiVersion, kind) of a pod's controller -> the account that created it."""
-_NODES = "system:nodes"
 
 
 class Controller(NamedTuple):
@@ -78,7 +78,7 @@ class StoredPod:
             pod["metadata"]["labels"].update(self.labels)
         mirror = self.owner is not None and self.owner.kind == "Node" and MIRROR in map_at(pod, "metadata", "annotations")
         user = "" if self.owner is None else _USERS.get(self.owner[:2], "")
-        return Request(namespace=self.namespace, user=user, groups=(_NODES,) if mirror else (), pod=pod)
+        return Request(namespace=self.namespace, user=user, groups=(NODES,) if mirror else (), pod=pod)
 
     def on_its_node(self, request: Request) -> Request:
         """Return the request of the pod where it runs; the given one while it is pending."""
