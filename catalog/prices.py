@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from catalog.catalog import Catalog
-from kube.well_known import GPU_PRODUCT, INSTANCE_TYPE
+from kube.labels import GPU_PRODUCT, INSTANCE_TYPE
 
 PRODUCT_KEYS = (GPU_PRODUCT, "amd.com/gpu.product-name")
 """Labels with a GPU's product, as each vendor's feature discovery writes them."""

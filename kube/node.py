@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from kube.labels import GPU_DISCOVERED, HOSTNAME, MIG_STATE
+from kube.pod import FINISHED
 from kube.requests import PODS, Amounts, HostPort, amounts, host_ports, is_native, requests
 from kube.taints import UNSCHEDULABLE, Taint, passes, taints_in
 from kube.tree import Raw, condition_status, map_at, text_of, texts_at
-from kube.well_known import FINISHED, GPU_DISCOVERED, HOSTNAME, MIG_STATE
 
 OWN = frozenset({HOSTNAME, GPU_DISCOVERED})
 """Labels of which each node has another value."""

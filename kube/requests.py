@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
 
-from kube.pod import Pod
+from kube.pod import POD_LEVEL, Pod, containers_of
 from kube.quantity import QuantityError, binary, parse
 from kube.tree import LARGEST, Path, map_at, maps_in, text_of
 
@@ -109,10 +109,8 @@ def requests(spec: Mapping[Any, Any]) -> RequestedAmounts:
 
 def _sums_of_containers(spec: Mapping[Any, Any]) -> _Sums:
     sums = _Sums()
-    for i, container in enumerate(maps_in(spec.get("containers"))):
-        sums.container(container, ("spec", "containers", i))
-    for i, container in enumerate(maps_in(spec.get("initContainers"))):
-        sums.init_container(container, ("spec", "initContainers", i))
+    for path, container in containers_of(spec):
+        (sums.container if path[1] == "containers" else sums.init_container)(container, path)
     return sums
 
 
@@ -215,7 +213,6 @@ def host_ports(spec: Mapping[Any, Any]) -> Iterator[HostPort]:
 
 COMPUTE = ("cpu", "memory")
 """The resources that the class depends on."""
-POD_LEVEL: Path = ("spec", "resources")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,12 +26,13 @@ LARGEST = 2**63
 
 
 def dotted(path: Path) -> str:
-    """``spec.containers[0].resources.limits["nvidia.com/gpu"]``, the form that messages use."""
+    """Return ``spec.containers[0].resources.limits["nvidia.com/gpu"]``, the form that messages use; a key that dots or digits would
+    break is quoted."""
     out = ""
     for part in path:
         if isinstance(part, int):
             out += f"[{part}]"
-        elif part.replace("_", "").replace("-", "").isalnum():
+        elif part.replace("-", "").isidentifier():
             out += f".{part}" if out else part
         else:
             out += f'["{part}"]'

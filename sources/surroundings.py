@@ -13,12 +13,13 @@ from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
-from cluster.survey.neighbours import Neighbours, controller
+from cluster.survey.neighbours import Neighbours
 from cluster.survey.scanned import with_status
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, QUEUES, Watched, key_of
 from cluster.watch.trims import whole_node
 from kube.node import occupant
+from kube.pod import controlling_owner
 from kube.tree import Raw
 from policies.document import InputError
 from policies.facts import admission_queues
@@ -129,10 +130,10 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
     known: dict[str, list[Raw]] = {}
     found, between = [], {}
     for pod in await near.listed("v1", "pods"):
-        reference = controller(pod)
-        if reference is None:
+        owner = controlling_owner(pod["metadata"])
+        if not owner:
             continue
-        above = str(reference.get("uid"))
+        above = str(owner.get("uid"))
         if above not in known:
             known[above] = [] if above == uid else await near.owners(pod)
         if above == uid or any(one["metadata"].get("uid") == uid for one in known[above]):
@@ -140,9 +141,8 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
             between.update({one["metadata"]["uid"]: one for one in known[above] if one["metadata"].get("uid") != uid})
     if not found:  # denied pods were never there: what would have made them is
         for version, plural in (("apps/v1", "replicasets"), ("batch/v1", "jobs")):
-            between |= {
-                one["metadata"]["uid"]: one for one in await near.listed(version, plural) if (controller(one) or {}).get("uid") == uid
-            }
+            listed = await near.listed(version, plural)
+            between |= {one["metadata"]["uid"]: one for one in listed if controlling_owner(one["metadata"]).get("uid") == uid}
     return found, list(between.values())
 
 

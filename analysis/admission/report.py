@@ -11,7 +11,7 @@ from analysis.admission.judge import ManifestResult, PodResult
 from analysis.reviews import audience as warnings
 from documents.printable import counted, printable
 from kube.tree import dotted
-from policies.document import Document, path_text
+from policies.document import Document
 from policies.messages import Place
 from policies.objects.wording import cut_text
 from policies.pods import unlisted_accelerators
@@ -29,7 +29,7 @@ _MOST_HELD = 3
 def locate_document(document: Document) -> str:
     """Return a place such as ``train.yaml document 2 items[0]``, without the parts that are not needed."""
     number = "" if document.only else f" document {document.index}"
-    inner = path_text(document.path)
+    inner = dotted(document.path)
     return f"{document.file}{number}{' ' + inner if inner else ''}"
 
 
@@ -54,7 +54,7 @@ def reasons(outcome: ManifestResult) -> Iterator[str]:
     if outcome.queue is not None:
         yield from (f"  {line}" for line in _of_object(outcome.queue, {}))
     for pod in outcome.pods:
-        where = path_text(pod.subject.template)
+        where = dotted(pod.subject.template)
         prefix = f"  in {where}: " if where else "  "
         yield from (prefix + line for line in _details(pod))
 
@@ -112,7 +112,7 @@ def _beside(unjudged: tuple[HeldAccelerator, ...]) -> str:
     named = [held for held in unjudged if first[held.name] is held]
     if not named:
         return ""
-    names = " and ".join(f"{held.name} {'in the text ' if held.in_text else ''}at {path_text(held.path)}" for held in named[:_MOST_HELD])
+    names = " and ".join(f"{held.name} {'in the text ' if held.in_text else ''}at {dotted(held.path)}" for held in named[:_MOST_HELD])
     more = f" and {len(named) - _MOST_HELD} more" if len(named) > _MOST_HELD else ""
     return f"names {names}{more}"
 
@@ -138,7 +138,7 @@ def _details(pod: PodResult) -> Iterator[str]:
     if pod.mutate.uncounted:
         yield f"warning: {counted(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
     for path, value in pod.unshown.items():
-        yield f"its pods get {path_text(path)} when they are created; this manifest has no field for it: {_flow(value)}"
+        yield f"its pods get {dotted(path)} when they are created; this manifest has no field for it: {_flow(value)}"
     if pod.subject.elsewhere:
         yield f"{pod.subject.elsewhere} is not in the input, so its part of these pods is not checked"
     yield from (f"{error.place}: {error.message}; not checked" for error in pod.subject.unread)

@@ -13,9 +13,9 @@ from analysis.fixes import lowering
 from analysis.fixes.edits import put, remove
 from analysis.fixes.steps import Step, StepKind, Steps
 from catalog import Catalog
-from kube.pod import DEADLINE, GRACE
+from kube.pod import ANNOTATIONS, DEADLINE, GRACE, NODE_NAME, NODE_SELECTOR, OWNERS, SCHEDULER, TERMS, TOLERATIONS
 from kube.quantity import QuantityError, parse
-from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, wants
+from kube.scheduling import wants
 from kube.tree import Path, ReadOnly, maps_in, value_at
 from policies.messages import At, Phrase
 from policies.pods.annotations import OPT_OUT, SLICE
@@ -23,11 +23,7 @@ from policies.pods.permissions import FRACTION_DEVICES, fraction_keys
 from policies.pods.queue_systems import SYSTEMS
 from policies.verdict import Edit, Violation
 
-_ANNOTATIONS: Path = ("metadata", "annotations")
-_METADATA = (_ANNOTATIONS, ("metadata", "labels"))
-_NODE_NAME: Path = ("spec", "nodeName")
-_SCHEDULER: Path = ("spec", "schedulerName")
-_OWNERS: Path = ("metadata", "ownerReferences")
+_METADATA = (ANNOTATIONS, ("metadata", "labels"))
 _SIDES = ("limits", "requests")
 MOST_OFFERED = 6
 """Values of one fix that are tried: a label may have hundreds."""
@@ -114,21 +110,21 @@ def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path
             yield _step(
                 "unwrite", [remove((*side, name)) for side, held in lowering.holders(name, pod) if side[:-1] == path and name in held]
             )
-    elif path == _SCHEDULER or (_names_a_queue(path) and not present):
+    elif path == SCHEDULER or (_names_a_queue(path) and not present):
         for text in texts:
             yield _step("write", [_put(pod, path, text)])
-    elif path == _OWNERS and present:
+    elif path == OWNERS and present:
         yield _step("unwrite", [remove(path)])
     elif path[:2] in _METADATA and len(path) == 3 and present:
         known = [*texts, *(f"{number}gb" for number in numbers if path[2] == SLICE), *(["grace"] if path[2] == OPT_OUT else [])]
         for text in known:
             yield _step("write", [put(path, text, "replace")])
         yield _step("unwrite", [remove(path)])
-    elif path == _ANNOTATIONS:
+    elif path == ANNOTATIONS:
         written = [key for key in (value_at(pod, path) or ()) if key == FRACTION_DEVICES or fraction_keys([key])]
         if written:
             yield _step("unwrite", [remove((*path, key)) for key in written])
-    elif (path[:2] == TOLERATIONS and len(path) == 3 and present) or (path == _NODE_NAME and present):
+    elif (path[:2] == TOLERATIONS and len(path) == 3 and present) or (path == NODE_NAME and present):
         yield _step("unwrite", [remove(path)])
     elif path == TERMS:
         names = [(*path, i, "matchFields", j) for i, term in enumerate(maps_in(value_at(pod, path))) for j, _ in _fields(term)]
@@ -228,7 +224,7 @@ def _fewer(name: str, most: list[int], pod: ReadOnly, catalog: Catalog) -> Itera
 
 def _of_label(key: str, texts: list[str], pod: ReadOnly) -> Iterator[Steps]:
     """Yield the ways with one label: a value that the fix names wherever the author wrote it, or none of it."""
-    selected = (*SELECTOR, key) if value_at(pod, (*SELECTOR, key)) is not None else ()
+    selected = (*NODE_SELECTOR, key) if value_at(pod, (*NODE_SELECTOR, key)) is not None else ()
     terms = enumerate(maps_in(value_at(pod, TERMS)))
     written = [((*TERMS, i, "matchExpressions", j), one) for i, term in terms for j, one in _expressions(term) if one.get("key") == key]
     if not selected and not written:

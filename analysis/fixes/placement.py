@@ -10,9 +10,9 @@ from analysis.fixes.targets import FleetOffers, TargetDevice
 from catalog import Resource
 from catalog.platforms import Capacity
 from catalog.prices import Prices
+from kube.labels import INSTANCE_TYPE
 from kube.node import Node
 from kube.scheduling import Wants
-from kube.well_known import INSTANCE_TYPE
 from policies.placement.fleet import Fleet, blockers, is_of_all, outlook
 from policies.placement.pool_blockers import machines
 from policies.placement.pools import Pool

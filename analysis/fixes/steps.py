@@ -11,9 +11,10 @@ from analysis.fixes import lowering
 from analysis.fixes.edits import changed, put, remove
 from catalog import Catalog
 from catalog.names import CatalogNames
+from kube.pod import NODE_SELECTOR, TERMS, TOLERATIONS, containers_of
 from kube.requests import PODS
-from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, Blocker
-from kube.tree import Path, ReadOnly, maps_in, value_at
+from kube.scheduling import Blocker
+from kube.tree import Path, ReadOnly, map_at, maps_in, value_at
 from policies.verdict import Edit
 
 StepKind = Literal["tolerate", "equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower", "unport"]
@@ -33,7 +34,7 @@ have had a reason, a smaller amount is another program."""
 
 
 AMOUNTS = ("resource", "capacity", "machines", "limits")
-PLACED: tuple[Path, ...] = (SELECTOR, ("spec", "affinity"))
+PLACED: tuple[Path, ...] = (NODE_SELECTOR, ("spec", "affinity"))
 """Where labels stand, of which a NodePool has ``machines`` too."""
 
 
@@ -96,7 +97,7 @@ def _toleration(same: Sequence[Blocker]) -> Step:
 
 def _steps(blocker: Blocker, pod: ReadOnly, offered: Offered) -> Iterator[Steps]:
     match blocker.kind:
-        case "label" | "machines" if blocker.path[: len(SELECTOR)] == SELECTOR:
+        case "label" | "machines" if blocker.path[: len(NODE_SELECTOR)] == NODE_SELECTOR:
             yield from _selector(blocker, pod, offered)
         case "label" | "machines" | "name" if blocker.path[: len(TERMS)] == TERMS:
             yield from _expression(blocker, pod, offered)
@@ -153,11 +154,10 @@ def _ports(blocker: Blocker, pod: ReadOnly) -> Iterator[Steps]:
     if value_at(pod, ("spec", "hostNetwork")) is True:
         return
     edits = []
-    for field in ("containers", "initContainers"):
-        for i, container in enumerate(value_at(pod, ("spec", field)) or ()):
-            for j, port in enumerate(maps_in(container.get("ports"))):
-                if blocker.key == f"{port.get('hostPort')}/{port.get('protocol') or 'TCP'}":
-                    edits += [remove(("spec", field, i, "ports", j, name)) for name in ("hostPort", "hostIP") if name in port]
+    for path, container in containers_of(map_at(pod, "spec")):
+        for j, port in enumerate(maps_in(container.get("ports"))):
+            if blocker.key == f"{port.get('hostPort')}/{port.get('protocol') or 'TCP'}":
+                edits += [remove((*path, "ports", j, name)) for name in ("hostPort", "hostIP") if name in port]
     if edits:
         yield (Step("unport", tuple(edits)),)
 

@@ -10,8 +10,8 @@ from analysis.scan.machines import Machines, split_product
 from catalog import Catalog, Gpu, Resource
 from catalog.platforms import Capacity
 from catalog.prices import PRODUCT_KEYS, Prices
+from kube.labels import CAPACITY_TYPE, INSTANCE_TYPE
 from kube.node import Node, NodeGroup
-from kube.well_known import CAPACITY_TYPE, INSTANCE_TYPE
 from policies.facts.platform_detection import home
 from policies.offers.table import Offer, Table
 from policies.placement.fleet import Fleet

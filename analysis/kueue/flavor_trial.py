@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 from analysis import admission_preview
 from kube.scheduling import required_terms
 from kube.taints import HARD, Taint, is_tolerated
-from kube.tree import apply_patch, map_at, maps_in, text_of
+from kube.tree import apply_patch, dotted, map_at, maps_in, text_of
 from policies import work_budget
-from policies.document import path_text
 from policies.facts.admission_queues import KINDS, ClusterQueue, Flavor, Quotas
 from policies.messages import Phrase, phrase
 from policies.request import Request
@@ -130,14 +129,14 @@ class Judging:
         """Return that no flavor is left: by policies, if they keep the pods out of one that Kueue would give."""
         others = tuple(_why(other) for other in every if other is not first[0])
         by_policy = first[0].reason is None and not first[0].missing
-        shown = {"template": path_text(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
+        shown = {"template": dotted(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
         fix = _fix(first[0], self._owner.namespace)
         plain, longer = ("pods denied", "pods denied others") if by_policy else ("no flavor", "no flavor others")
         some = (phrase(longer, why=_why(first[0]), fix=fix, others=others[:n], **shown) for n in range(len(others[:NAMED]), 0, -1))
         return next(filter(_fits, some), phrase(plain, why=_why(first[0]), fix=fix, **shown))
 
     def _somewhere(self, one: Templated, wrong: _Out) -> Phrase:
-        shown = {"template": path_text(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
+        shown = {"template": dotted(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
         return phrase("wrong flavor", why=_why(wrong), **shown)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from catalog import Catalog, Gpu, MachineType
 from catalog.prices import PRODUCT_KEYS
-from kube.well_known import INSTANCE_TYPE
+from kube.labels import INSTANCE_TYPE
 
 
 def split_product(label: str) -> tuple[str, str, bool]:

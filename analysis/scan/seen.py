@@ -16,18 +16,18 @@ from analysis.scan.machines import Machines
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog, Gpu, Resource
 from catalog.prices import Prices
+from kube.labels import AKS_GROUP, EKS_GROUP, GKE_GROUP, GPU_REPLICAS, NODE_POOL
 from kube.node import Node, label_number
 from kube.pod import Pod, PodError
 from kube.requests import Amounts
 from kube.taints import Taint
+from kube.templates import group_of
 from kube.tree import Raw, map_at
-from kube.well_known import AKS_GROUP, EKS_GROUP, GKE_GROUP, GPU_REPLICAS, NODE_POOL
 from policies.facts.platform_detection import home, newer
 from policies.placement.fleet import Fleet, fleet_of
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.state.snapshot import Snapshot
-from policies.workloads.controllers import group_of
 
 Role = Literal["run", "notebook", ""]
 RUNS = frozenset(

@@ -19,11 +19,11 @@ from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
 from catalog.prices import MODEL_KEYS, Prices
+from kube.labels import INSTANCE_TYPE
 from kube.node import NodeGroup
-from kube.pod import DEFAULT_SCHEDULER, PodError
+from kube.pod import DEFAULT_SCHEDULER, FINISHED, PodError
 from kube.scheduling import Wants, wants
 from kube.tree import Raw, apply_patch, map_at, maps_in, text_of
-from kube.well_known import FINISHED, INSTANCE_TYPE
 from policies.engine import arrived
 from policies.patch.applied import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers

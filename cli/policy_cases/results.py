@@ -12,7 +12,8 @@ from cli.policy_cases.coverage import Coverage, CoveredField
 from cli.policy_cases.run import Run, Tested
 from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
-from policies.document import InputError, path_text
+from kube.tree import dotted
+from policies.document import InputError
 
 
 def format_results(form: str, found: Run, least: float, screen: Terminal = PLAIN) -> str:
@@ -86,7 +87,7 @@ def _error(error: InputError) -> dict[str, Any]:
         "file": error.file,
         "document": error.document,
         "line": error.line,
-        "path": path_text(error.path),
+        "path": dotted(error.path),
         "message": error.message,
     }
 

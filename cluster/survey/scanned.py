@@ -14,8 +14,8 @@ from catalog import Catalog
 from cluster.watch.kinds import KINDS, QUEUES, Watched
 from cluster.watch.trims import map_of, spec_alone, whole_node
 from kube.node import Occupant, occupant
+from kube.pod import CONTAINERS, FINISHED
 from kube.tree import Raw
-from kube.well_known import FINISHED
 from policies.pods.projection import Reads
 
 
@@ -104,8 +104,5 @@ ABOUT_NODES = (
     "schedulingGates", "tolerations", "topologySpreadConstraints", "terminationGracePeriodSeconds",
 )  # fmt: skip
 """Fields of a pod's spec that its place depends on, and that policies write, besides containers and volumes."""
-CONTAINERS = ("containers", "initContainers")
-
-
 _NOTHING: Raw = {}
 """Stands for a pod of which nothing is judged: the same object for all of them."""

@@ -19,8 +19,8 @@ from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.world.view import View
 from documents import yaml_writer
+from kube.labels import ARCH, INSTANCE_TYPE, NODE_POOL, REGION, ZONE
 from kube.taints import HARD, Taint
-from kube.well_known import ARCH, INSTANCE_TYPE, NODE_POOL, REGION, ZONE
 from policies.messages import TABLE, Phrase
 from policies.placement.fleet import Fleet
 from policies.placement.pool_blockers import most_devices

@@ -19,11 +19,11 @@ from analysis.world.world import World
 from catalog.prices import MODEL_KEYS
 from console.berths.groups import ModelGroup
 from console.world.derived import Derived
+from kube.labels import INSTANCE_TYPE, NODE_POOL
 from kube.node import Node, group_nodes
 from kube.scheduling import Blocker, wants
 from kube.taints import passes
 from kube.tree import Raw, apply_patch
-from kube.well_known import INSTANCE_TYPE, NODE_POOL
 from policies.lru import LruCache
 from policies.placement.fleet import Fleet, Place, blockers
 from policies.placement.pools import Pool

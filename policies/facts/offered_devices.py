@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from kube.labels import GPU_DISCOVERED, GPU_FAMILY, GPU_PRESENT, GPU_PRODUCT
 from kube.node import Node, label_number
 from kube.requests import is_native
 from kube.taints import HARD
 from kube.tree import LARGEST, map_at, maps_in, text_of
-from kube.well_known import GPU_DISCOVERED, GPU_FAMILY, GPU_PRESENT, GPU_PRODUCT
 
 OPERATOR = "nvidia.com"
 """The API group of the GPU Operator's ClusterPolicy (v1) and GPUCluster (v1alpha1); Kyverno has a ClusterPolicy too."""

@@ -12,11 +12,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from kube.labels import CAST_AI, NODE_POOL, SCALED_BY_CLOUD
 from kube.node import Node
 from kube.requests import is_native
 from kube.taints import Taint, passes
 from kube.tree import map_at, maps_in, text_of
-from kube.well_known import CAST_AI, NODE_POOL, SCALED_BY_CLOUD
 
 NO_AUTOSCALER = ("k3s://", "rke2://", "kind://", "kwok://")
 """Beginnings of ``spec.providerID`` on machines that no autoscaler adds. Cluster Autoscaler knows its nodes by their provider ID,

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from catalog import Catalog
 from catalog.resources import OF_A_CLASS
+from kube.labels import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
 from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, of_node, read_wants
-from kube.well_known import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
 from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.placement import pool_blockers

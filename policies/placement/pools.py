@@ -14,10 +14,10 @@ from typing import Any
 
 from catalog import Catalog
 from kube.karpenter import Requirement, requirement
+from kube.labels import NODE_POOL, OF_KARPENTER, OLDER_NAMES
 from kube.quantity import QuantityError, parse
 from kube.taints import Taint, taints_in
 from kube.tree import condition_status, map_at, text_of, texts_at
-from kube.well_known import NODE_POOL, OF_KARPENTER, OLDER_NAMES
 from policies.facts.cluster_facts import NodePool, read_facts
 from policies.facts.platform_detection import Detector
 from policies.offers.table import Table

@@ -9,8 +9,8 @@ from analysis.scan.finding import MOST_NAMED, Finding, FindingSubject, Kind, Val
 from analysis.scan.machines import Machines
 from analysis.scan.seen import GpuNode, ScannedCluster
 from catalog import Catalog
+from kube.labels import GPU_COUNT, GPU_PRODUCT, GPU_REPLICAS, MIG_CONFIG, MIG_STATE
 from kube.node import label_number
-from kube.well_known import GPU_COUNT, GPU_PRODUCT, GPU_REPLICAS, MIG_CONFIG, MIG_STATE
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_modes import is_stale, offered_beside, stale_since, undiscovered
 from policies.facts.offered_devices import STACKS, Offering

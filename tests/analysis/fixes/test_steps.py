@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from analysis.fixes.edits import changed
 from analysis.fixes.steps import Offered, alternatives, edits_of
-from kube.scheduling import TERMS, Blocker
+from kube.pod import TERMS
+from kube.scheduling import Blocker
 from tests.support.generators.random_worlds import catalog
 
 NOTHING = Offered(labels={}, amounts={})

@@ -13,8 +13,7 @@ from analysis.effective.effective import Effective, Look, effective
 from analysis.effective.effective_probe import PodKind
 from analysis.reviews import audience as warnings
 from analysis.reviews import workload_advice
-from analysis.reviews.review import ReviewError, answer_review
-from analysis.reviews.workload_advice import Advised
+from analysis.reviews.review import ObjectReview, ReviewError, answer_review
 from kube.pod import PodError
 from policies.engine import evaluate
 from policies.messages import SHARED, TABLE
@@ -80,7 +79,7 @@ def of_workload(world: World, request: Request) -> list[str]:
     """The codes in the log line about a Job with this pod as its template."""
     metadata = request.pod.get("metadata")
     template = {"metadata": metadata if isinstance(metadata, dict) else {}, "spec": request.pod.get("spec")}
-    asked = Advised(
+    asked = ObjectReview(
         uid="u",
         operation="CREATE",
         namespace=request.namespace,
@@ -88,7 +87,7 @@ def of_workload(world: World, request: Request) -> list[str]:
         api_version="batch/v1",
         kind="Job",
         name="j",
-        workload={"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}},
+        value={"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}},
         dry_run=False,
     )
     found: list[str] = log_fields.of_advice(asked, workload_advice.advise(asked, world.snapshot))["codes"]

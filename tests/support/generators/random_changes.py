@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from kube.well_known import GPU_DISCOVERED
+from kube.labels import GPU_DISCOVERED
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.offered_devices import STACKS

@@ -18,6 +18,7 @@ import pytest
 from analysis.reviews import review
 from analysis.reviews.decoding import encoded
 from analysis.reviews.review import ReviewError
+from kube.review import API_VERSION, KIND
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts, FactEntry
 from policies.facts.device_requests import RequestChoice
@@ -55,8 +56,8 @@ def body(request: Request, uid: str = "u-1") -> bytes:
     """The review that the API server would send for it."""
     return orjson.dumps(
         {
-            "apiVersion": review.API_VERSION,
-            "kind": review.KIND,
+            "apiVersion": API_VERSION,
+            "kind": KIND,
             "request": {
                 "uid": uid,
                 "operation": request.operation,
