@@ -204,7 +204,7 @@ def tried_worlds(number: int) -> Iterator[Tried]:
 def test_who_the_author_says_he_is_relaxes_nothing_but_places() -> None:
     """Labels, annotations, owners, schedulerName, nodeName and matchFields: no other denial goes, whatever they are made."""
     seen: Counter[str] = Counter()
-    for tried in tried_worlds(count(600, 200_000)):
+    for tried in tried_worlds(count(450, 200_000)):
         held = {code for code, is_free in ((FLOOR, tried.opted_out()), (QUEUED, tried.is_queued_otherwise())) if is_free}
         before, after = (Counter({code: n for code, n in found.items() if code not in PLACES | held}) for found in tried.codes())
         seen.update(before.keys())
@@ -293,7 +293,7 @@ def unread(number: int) -> Iterator[Tried]:
 
 def test_what_cannot_be_read_is_rejected_at_least_as_before() -> None:
     """Amounts, counts, durations, annotations and claims: what was denied stays so, and with the same codes where it was left alone."""
-    for tried in unread(count(600, 200_000)):
+    for tried in unread(count(300, 200_000)):
         before, after = tried.denials()
         held = Counter({code: n for code, n in before.items() if code not in PLACES})
         assert bool(after) or not held, tried.reproduction()
@@ -320,7 +320,7 @@ def _containers(pod: Raw) -> list[Raw]:
 def test_a_claim_that_grows_is_denied_as_before(most: int | None) -> None:
     """A claim of which nobody knows how many it takes, or that may take eight, in place of one that was known. One that takes just eight
     may be one of the numbers that a policy allows, where what it was before was none."""
-    for seed, random, world in _worlds(count(200, 20_000)):
+    for seed, random, world in _worlds(count(120, 20_000)):
         claims = {key: _grown(requests, most) for key, requests in world.cluster.claims.items()}
         grown = replace(world, cluster=replace(world.cluster, claims=claims))
         for _ in range(PODS_PER_WORLD):
