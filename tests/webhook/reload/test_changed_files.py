@@ -37,7 +37,7 @@ def put(folder: Path, name: str, text: str | None = None) -> None:
 
 
 def looks(folder: Path, *changes: tuple[str, str | None] | None) -> list[LoadedSources | str | None]:
-    """What is found at the start and at each look; before a look its change is made. (``asyncio.run`` formats what it returns: a second.)"""
+    """What is found at the start and at each look; before a look its change is made. ``asyncio.run`` would format it."""
     found: list[LoadedSources | str | None] = []
 
     async def follow() -> None:
