@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -73,12 +71,6 @@ def test_every_folder_of_code_is_a_package() -> None:
     """setuptools finds the packages below the folders that pyproject.toml names: without __init__.py the wheel would lack one."""
     folders = {path.parent for name in LAYERS for path in (ROOT / name).rglob("*.py")}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
-
-
-def test_the_command_tells_its_version() -> None:
-    """berth --version prints what the package is."""
-    done = subprocess.run([sys.executable, "-m", "cli.main", "--version"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert re.fullmatch(r"berth \d+\.\d+\.\d+\n", done.stdout)
 
 
 def test_contributing_has_ten_points() -> None:
