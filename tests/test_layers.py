@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.module_imports import LAYERS, ROOT, Graph, files, imported, imported_when_run, modules
+from tests.support.module_imports import LAYERS, ROOT, Graph, files, imported, imported_when_run, modules, tree
 
 FLOORS = (
     {"kube"}, {"catalog"}, {"policies"}, {"certs", "documents", "registration"}, {"analysis"}, {"telemetry"}, {"server"}, {"cluster"},
@@ -78,7 +78,7 @@ def test_the_kubernetes_client_is_imported_where_it_is_needed() -> None:
     eager = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in files("cluster")
-        for node in ast.parse(path.read_text()).body
+        for node in tree(path).body
         if isinstance(node, ast.Import | ast.ImportFrom)
         and (late.stem in ast.unparse(node) or ("kubernetes" in ast.unparse(node).split(".")[0] and path != late))
     ]
@@ -115,7 +115,7 @@ def test_a_decision_opens_and_prints_nothing(layer: str) -> None:
     called = [
         f"{path.relative_to(ROOT)}:{node.lineno} calls {ast.unparse(node.func)}"
         for path in files(layer)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Call)
         and (getattr(node.func, "id", "") in {"open", "print", "input", "eval", "exec"} or getattr(node.func, "attr", "") in CLOCKS)
     ]

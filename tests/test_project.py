@@ -120,9 +120,10 @@ def test_the_bench_and_the_tests_share_scaffolding_alone() -> None:
     """The bench takes of the tests what is in tests/support and tests/testcluster, and only its own tests, in tests/bench, import it."""
     allowed = {"bench": ("tests.support.", "tests.testcluster."), "tests": ()}
     inside = [path for folder in allowed for path in (ROOT / folder).rglob("*.py") if not path.is_relative_to(ROOT / "tests" / "bench")]
+    naming = [path for path in inside if path.is_relative_to(ROOT / "bench") or "bench" in path.read_text()]
     crossing = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in inside
+        for path in naming
         for line, name in imported(path)
         for own, other in (("bench", "tests"), ("tests", "bench"))
         if path.is_relative_to(ROOT / own) and name.partition(".")[0] == other and not name.startswith(allowed[own])

@@ -36,9 +36,15 @@ def imported_when_run(path: Path) -> Iterator[str]:
 
 
 @cache
+def tree(path: Path) -> ast.Module:
+    """The parsed file, of which nothing may be changed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def _imports(path: Path) -> tuple[tuple[int, str, bool], ...]:
-    """(line, full name, whether the type checker alone reads it) of each import of a file, which is parsed once."""
-    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    """(line, full name, whether the type checker alone reads it) of each import of a file, in the order of the tree."""
+    nodes = [*ast.walk(tree(path))]
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     only_types = {
         inner.lineno
