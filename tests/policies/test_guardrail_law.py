@@ -204,7 +204,7 @@ def tried_worlds(number: int) -> Iterator[Tried]:
 def test_who_the_author_says_he_is_relaxes_nothing_but_places() -> None:
     """Labels, annotations, owners, schedulerName, nodeName and matchFields: no other denial goes, whatever they are made."""
     seen: Counter[str] = Counter()
-    for tried in tried_worlds(count(450, 200_000)):
+    for tried in tried_worlds(count(600, 200_000)):
         held = {code for code, is_free in ((FLOOR, tried.opted_out()), (QUEUED, tried.is_queued_otherwise())) if is_free}
         before, after = (Counter({code: n for code, n in found.items() if code not in PLACES | held}) for found in tried.codes())
         seen.update(before.keys())
