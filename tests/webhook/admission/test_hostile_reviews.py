@@ -15,7 +15,7 @@ from tests.support.counts import count
 from webhook.admission.app import ROUTES
 from webhook.admission.decision_cache import none_decided
 
-EVERY = count(5, 1)
+EVERY = count(8, 1)
 """kinds of pods of which one is tried"""
 
 
