@@ -3,7 +3,6 @@ cluster, and the policies of its namespace. With the rights of whoever asks: wha
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Collection
 from dataclasses import replace
@@ -12,7 +11,7 @@ from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.access import Access
-from cluster.client.api_client import AccessError, Client, Unreachable
+from cluster.client.api_client import Client
 from cluster.survey.neighbours import Neighbours
 from cluster.survey.scanned import with_status
 from cluster.survey.survey import Progress, Survey, survey
@@ -24,7 +23,7 @@ from kube.tree import Raw
 from policies.document import InputError
 from policies.facts import admission_queues
 from policies.state.objects import Change, Key
-from sources.from_cluster import default_kubeconfig
+from sources.from_cluster import default_kubeconfig, run_reading
 
 SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
 """As kubectl has them."""
@@ -52,10 +51,7 @@ def read_surroundings(
 ) -> Surroundings:
     """Read around TYPE/NAME, or, without a target, the places and policies for an object of a file. Raises InputError."""
     access = Access(kubeconfig or default_kubeconfig(os.environ), context)
-    try:
-        return asyncio.run(_read(access, namespace, target, catalog, progress))
-    except (AccessError, Unreachable) as error:
-        raise InputError(file="cluster", message=str(error)) from None
+    return run_reading(_read(access, namespace, target, catalog, progress))
 
 
 async def _read(

@@ -43,11 +43,13 @@ ON_SHARED_CLUSTER = (
 """Where the fixture ``cluster`` is used, which is one for each process. A file that is not named here has one more."""
 LONG = ("e2e", "inspect", "bench", "image", "testcluster", "cluster", "deploy", "fuzz", "docs")
 """Folders whose tests start servers or whole control planes, those that take longest first"""
+SOURCE = "the parsed source"
 TOGETHER = {
     "the shared cluster": ON_SHARED_CLUSTER,
     "real kubelets": ("tests/e2e/kubelets/", "tests/e2e/installation/"),
+    SOURCE: tuple(f"tests/test_{name}.py" for name in ("documented", "layers", "names", "words")),
 }
-"""Files that one worker runs one after another, on the same control plane or the same machines"""
+"""Files that one worker runs one after another, on the same control plane, the same machines or the same syntax trees"""
 A_CORE = 3
 """workers, of which the last gives way to the others"""
 MOST_WORKERS = 8
@@ -116,7 +118,7 @@ class FilesAndCluster(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist
 
     def _without_servers(self) -> str | None:
         ends = next(reversed(self.workqueue)), next(iter(self.workqueue))
-        return next((scope for scope in ends if scope not in TOGETHER and _rank(scope) == len(LONG)), None)
+        return next((scope for scope in ends if (scope not in TOGETHER or scope == SOURCE) and _rank(scope) == len(LONG)), None)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -98,7 +98,7 @@ TREES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, TREES, max_size=4), st.dictionaries(KEYS, TREES, max_size=4))
-@examples(300, 20_000)
+@examples(150, 20_000)
 def test_it_turns_one_tree_into_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
     """Applied to the first it gives the second, in types too; of two that are the same there is none."""
     found = list(diff(before, after, whole=("a", "b")))

@@ -26,15 +26,15 @@ CALIBRATION = 0.003
 EXCESS = 1.5
 """A folder that costs more than its budget times this fails the run."""
 BUDGETS: Mapping[str, float] = {
-    "tests": 30,
-    "tests/analysis": 60,
-    "tests/bench": 40,
+    "tests": 25,
+    "tests/analysis": 45,
+    "tests/bench": 30,
     "tests/certs": 20,
-    "tests/cli": 85,
+    "tests/cli": 65,
     "tests/cluster": 50,
     "tests/console": 40,
     "tests/deploy": 180,
-    "tests/docs": 30,
+    "tests/docs": 20,
     "tests/documents": 20,
     "tests/e2e": 20,
     "tests/e2e/access": 20,
@@ -60,15 +60,15 @@ BUDGETS: Mapping[str, float] = {
     "tests/e2e/scheduling": 20,
     "tests/e2e/versions": 20,
     "tests/e2e/webhooks": 60,
-    "tests/fuzz": 60,
+    "tests/fuzz": 40,
     "tests/image": 50,
     "tests/oracles": 20,
     "tests/pictures": 20,
-    "tests/policies": 130,
+    "tests/policies": 70,
     "tests/registration": 90,
-    "tests/server": 70,
+    "tests/server": 60,
     "tests/testcluster": 70,
-    "tests/webhook": 100,
+    "tests/webhook": 45,
 }
 """CPU seconds of a whole ``make test`` by folder of tests/. A folder without a row has the smallest budget."""
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -466,7 +466,7 @@ KINDS = [(version, w.kind or w.name, w) for w in CATALOG.workloads if w.name != 
 
 
 @given(st.sampled_from(KINDS), JSON, st.none() | st.integers(0, 2))
-@examples(small=60, full=20_000)
+@examples(small=40, full=20_000)
 def test_any_object_is_allowed_or_a_400(kind: tuple[str, str, Workload], value: Any, place: int | None) -> None:
     """Any JSON as the object, or in place of its template: a ReviewError, or allowed."""
     version, name, workload = kind

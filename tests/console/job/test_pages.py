@@ -109,7 +109,7 @@ def test_the_verdict_is_that_of_berth_try_on_recorded_reviews(file: Path) -> Non
     same_as_tried(recorded(), file.read_text())
 
 
-@pytest.mark.parametrize("case", CASES[:: max(1, len(CASES) // count(25, 600))], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES[:: max(1, len(CASES) // count(15, 600))], ids=lambda case: case.name)
 def test_the_verdict_is_that_of_berth_try_on_golden_cases(case: golden.Case) -> None:
     """Under the policies and facts of the case."""
     given = case.given

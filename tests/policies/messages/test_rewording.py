@@ -28,7 +28,7 @@ from tests.support.generators.random_worlds import World
 from tests.support.generators.strategies import case_of
 from webhook.admission import log_fields
 
-WORLDS = 40
+WORLDS = 20
 REVIEWS = 4
 """of each world, in both phases and as a template of a Job"""
 PHASES: tuple[Phase, ...] = ("mutate", "validate")
@@ -127,7 +127,7 @@ def codes_of(seed: int) -> list[object]:
 
 
 def test_rewording_changes_sentences_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decisions, audiences, words of metrics, codes in the log and the rows of ``effective``, of some hundred random reviews."""
+    """Decisions, audiences, words of metrics, codes in the log and the rows of ``effective``, of some eighty random reviews."""
     before = [codes_of(seed) for seed in range(WORLDS)]
     scramble(monkeypatch)
     assert [seed for seed, one in enumerate(before) if codes_of(seed) != one] == []

@@ -211,7 +211,7 @@ class Admission(RuleBasedStateMachine):
 
 def test_nothing_that_is_stored_violates_an_enforced_policy() -> None:
     """Whatever happens in which order."""
-    steps = settings(max_examples=count(20, 20_000), stateful_step_count=50, deadline=None, phases=[Phase.generate])
+    steps = settings(max_examples=count(10, 20_000), stateful_step_count=50, deadline=None, phases=[Phase.generate])
     run_state_machine_as_test(Admission, settings=steps)
 
 

@@ -92,7 +92,7 @@ def wholly_alike(random: Random, lines: list[Line], batches: int) -> int:
     return found
 
 
-@examples(8, 250)
+@examples(5, 250)
 @given(random=randoms())
 def test_answers_are_those_of_a_server_that_was_just_started(random: Random, lines: list[Line]) -> None:
     """Byte for byte and log line for log line, at every step of random changes, though what was decided under the snapshots before
