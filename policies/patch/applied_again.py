@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kube.pod import GRACE
+from kube.pod import DEFAULT_SCHEDULER, GRACE, SCHEDULER
 from kube.tree import Raw, map_at
 from policies.patch.applied import APPLIED, intact_entries, steps
 from policies.patch.valid_entries import ValidEntries, Whole, before
@@ -24,9 +24,15 @@ def patch(old: Raw, new: Raw, whole: Whole) -> tuple[Raw, ...]:
     # how long the grace was before nobody knows, and no update may change it
     fields = {steps(entry["path"])[1] for entry in entries if entry["path"].startswith("/spec/")}
     changed = (name for name in sorted(fields) if sent.get(name) != stored.get(name))
-    again = [name for name in changed if name == GRACE or _without_empty(sent.get(name)) == _without_empty(bare.get(name))]
+    again = [name for name in changed if name == GRACE or _as_absent(name, sent) == _as_absent(name, bare)]
     found = [{"op": "add", "path": f"/spec/{name}", "value": stored[name]} for name in again]
     return (*found, *recording(new, record)) if found else ()
+
+
+def _as_absent(name: str, spec: Mapping[str, Any]) -> Any:
+    """Return a field of the spec, or None where it says no more than its absence does."""
+    value = spec.get(name)
+    return None if name == SCHEDULER[-1] and value == DEFAULT_SCHEDULER else _without_empty(value)
 
 
 def _without_empty(value: Any) -> Any:

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 import jsonpatch
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,7 +95,7 @@ def test_a_second_mutate_changes_nothing(case: Case) -> None:
     assert first.violations or not [remark for remark in again.remarks if remark.code in OF_EDITS]
 
 
-@examples(100, 10_000)
+@examples(60, 10_000)
 @given(cases())
 def test_a_pod_that_is_applied_again_keeps_what_was_written(case: Case) -> None:
     """An update that sends the pod as it arrived gets each field that policies wrote; one that sends what is stored gets nothing."""
@@ -107,6 +108,21 @@ def test_a_pod_that_is_applied_again_keeps_what_was_written(case: Case) -> None:
     fields = {entry["path"].split("/")[2] for entry in entries if entry["path"].startswith("/spec/")}
     fields -= {"containers", "initContainers"}  # their amounts are drawn as no API server stores them
     assert {name: again["spec"].get(name) for name in fields} == {name: final["spec"].get(name) for name in fields}
+
+
+@pytest.mark.parametrize("sent", [{}, {"schedulerName": None}, {"schedulerName": "default-scheduler"}])
+def test_the_scheduler_that_the_api_server_fills_in_is_none_of_the_author_s(sent: Raw) -> None:
+    """Found once: an update that sent it was denied, because a policy had written another one."""
+    policies = PolicySet(policies=(Policy(name="p", mode="Enforce", default=Default(scheduler_name="packing")),))
+    world = World(policy_set=policies, platforms=("gke",), mig_strategy="mixed", queues=(), cluster=ClusterFacts())
+    spec = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}], **sent}
+    case = Case(world=world, request=Request(namespace="a", pod={"metadata": {"name": "p"}, "spec": spec}))
+    final = patched(case.request.pod, judge(case))
+    assert final["spec"]["schedulerName"] == "packing"
+    written = applied_again.patch(final, case.request.pod, case.world.snapshot.whole)
+    assert {"op": "add", "path": "/spec/schedulerName", "value": "packing"} in written
+    sent_by_hand = {**case.request.pod, "spec": {**spec, "schedulerName": "other"}}
+    assert applied_again.patch(final, sent_by_hand, case.world.snapshot.whole) == ()
 
 
 def test_a_default_that_one_of_two_platforms_can_say() -> None:
