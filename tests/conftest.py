@@ -43,11 +43,13 @@ ON_SHARED_CLUSTER = (
 """Where the fixture ``cluster`` is used, which is one for each process. A file that is not named here has one more."""
 LONG = ("e2e", "inspect", "bench", "image", "testcluster", "cluster", "deploy", "fuzz", "docs")
 """Folders whose tests start servers or whole control planes, those that take longest first"""
+RENDERED = ("audit", "chart", "console", "notes", "registration", "rights_and_kinds", "values", "workload")
 TOGETHER = {
     "the shared cluster": ON_SHARED_CLUSTER,
     "real kubelets": ("tests/e2e/kubelets/", "tests/e2e/installation/"),
+    "the chart": ("tests/deploy/monitoring/", *(f"tests/deploy/test_{file}.py" for file in RENDERED)),
 }
-"""Files that one worker runs one after another, on the same control plane or the same machines"""
+"""Files that one worker runs one after another, on the same control plane or the same machines, or with what it has rendered already"""
 A_CORE = 3
 """workers, of which the last gives way to the others"""
 MOST_WORKERS = 8
