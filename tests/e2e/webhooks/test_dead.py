@@ -123,7 +123,7 @@ def test_pods_without_accelerators_do_not_notice_that_berth_is_dead(
     cluster: Cluster, berth: Berth, judged: str, new_namespace: NewNamespace
 ) -> None:
     """Each is created, no later than its like in a namespace that Berth does not judge; Berth is called for none."""
-    elsewhere, number = new_namespace(), count(200, 2000)
+    elsewhere, number = new_namespace(), count(60, 2000)
     kill(cluster, berth)
     before = counted(cluster)
     replies = in_turns(cluster, (judged, elsewhere), number)
@@ -184,7 +184,7 @@ def test_a_berth_that_takes_calls_and_never_answers_holds_up_gpu_pods_alone(
     try:
         with ThreadPoolExecutor(len(gpu_pods())) as pool:
             waiting = [pool.submit(cluster.api.try_create, pod, judged) for pod in gpu_pods()]
-            replies = in_turns(cluster, (judged, elsewhere), count(100, 1000))
+            replies = in_turns(cluster, (judged, elsewhere), count(40, 1000))
             denied = [future.result() for future in waiting]
     finally:
         berth.process.signal(signal.SIGCONT)
