@@ -26,7 +26,7 @@ AHEAD = 400
 """revisions that the store is ahead of its copy: more than an API server and its clients write while they start"""
 ATTEMPTS = 5
 """to write the very revision: others write too"""
-WITHOUT = count(3, 30)
+WITHOUT = count(1, 30)
 """seconds under load without definitions"""
 DEFINITIONS = [f"{plural}.{GROUP}" for plural in ("clustergpupolicies", "gpupolicies", "gpunodetemplates")]
 
