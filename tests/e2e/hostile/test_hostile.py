@@ -18,9 +18,9 @@ from tests.support.counts import count
 from tests.testcluster.controlplane.api import Raw
 
 __all__ = ["hostile", "written"]
-MANY = count(150, 5_000)
+MANY = count(60, 5_000)
 """policies in one namespace"""
-NEW_NAMES = count(4, 40)
+NEW_NAMES = count(2, 40)
 """policies in one namespace, each with as many names that nobody knows as the schema takes"""
 DEARER = 10
 """times the CPU of a review of others, at most"""
