@@ -35,9 +35,10 @@ shared_tables.share()
 yaml.safe_load, yaml.safe_load_all = partial(yaml.load, Loader=yaml.CSafeLoader), partial(yaml.load_all, Loader=yaml.CSafeLoader)
 """Tests read megabytes of YAML, and libyaml reads them ten times as fast. Berth names its own loader."""
 
+SHARING = ("test_smoke", "test_lease_of_a_stopping_replica", "audit/test_audit_equals_enforce", "audit/test_stored_pods")
 ON_SHARED_CLUSTER = (
     *(f"tests/e2e/{folder}/" for folder in ("access", "actors", "bypasses", "console", "crds", "rules", "webhooks")),
-    *(f"tests/e2e/{file}.py" for file in ("test_smoke", "audit/test_audit_equals_enforce", "audit/test_stored_pods")),
+    *(f"tests/e2e/{file}.py" for file in SHARING),
     "tests/bench/test_burst.py",
 )
 """Where the fixture ``cluster`` is used, which is one for each process. A file that is not named here has one more."""
