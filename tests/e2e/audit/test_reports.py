@@ -24,7 +24,7 @@ from tests.testcluster.controlplane import restarting
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.fixtures import control_plane
 
-PODS, NAMESPACES = count(60, 10_000), count(4, 500)
+PODS, NAMESPACES = count(120, 10_000), count(6, 500)
 
 
 @pytest.fixture(scope="module")

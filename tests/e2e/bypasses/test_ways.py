@@ -47,7 +47,7 @@ def every(step: int) -> dict[str, Way]:
     return {name: WAYS[name] for _, members in groupby(names, group) for name in list(members)[::step]}
 
 
-TRIED = every(count(5, 1))
+TRIED = every(count(3, 1))
 
 
 @pytest.fixture(scope="module")

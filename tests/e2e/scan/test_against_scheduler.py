@@ -24,7 +24,7 @@ from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
 
 Raw = dict[str, Any]
-PODS = count(20, 400)
+PODS = count(40, 400)
 NAMESPACE = "waiting"
 GPU = "nvidia.com/gpu"
 MARK = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
