@@ -39,7 +39,7 @@ BUDGETS: Mapping[str, float] = {
     "tests/e2e": 20,
     "tests/e2e/access": 20,
     "tests/e2e/actors": 20,
-    "tests/e2e/audit": 40,
+    "tests/e2e/audit": 45,
     "tests/e2e/bypasses": 30,
     "tests/e2e/certificates": 30,
     "tests/e2e/console": 35,
