@@ -27,7 +27,7 @@ from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.api import Raw, Reply
 from tests.testcluster.controlplane.cluster import Cluster
 
-PODS = count(60, 10_000)
+PODS = count(30, 10_000)
 PLATFORMS = "karpenter-aws,gfd"
 WIDE = widest(catalog())
 SPECS: dict[str, Raw] = {
