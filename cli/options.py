@@ -28,15 +28,9 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="policy file or folder; repeatable; default: the cluster's policies, or berth-default without a cluster",
+        help="policy file or folder; repeatable; default: the policies of the cluster or of --from, or berth-default without both",
     )
-    add(
-        "--facts",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="file or folder with Namespaces, Nodes, NodePools, DeviceClasses and resource claims of the cluster; repeatable",
-    )
+    add_from_option(group)
     add("--catalog", metavar="FILE", help="file that extends the GPU catalog: new GPUs, labels, resource names")
     help_ = (
         "node platforms of the cluster: karpenter-aws, eks-auto, eks-nodegroup, hyperpod, gke, aks, karpenter-azure, "
@@ -54,6 +48,13 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
     add("--platform-namespaces", type=names, default=(), metavar="NS,...", help=help_)
     help_ = "highest mode of any policy; default: Enforce (effective, why, audit and console: the cap of the cluster's server)"
     add("--max-mode", default="", metavar="|".join(MODES), help=help_)
+
+
+def add_from_option(parser: argparse._ActionsContainer) -> None:
+    """Add ``--from``, and ``--facts``, its name in 0.1, which help does not show."""
+    help_ = "file or folder to read instead of a cluster, such as a dump of kubectl get -o yaml; repeatable"
+    for option, text in (("--from", help_), ("--facts", argparse.SUPPRESS)):
+        parser.add_argument(option, dest="dumps", action="append", default=[], metavar="PATH", help=text)
 
 
 def add_cluster_options(parser: argparse.ArgumentParser, *, pods_of_all: bool = False) -> None:
@@ -87,7 +88,7 @@ def sources_from(args: argparse.Namespace) -> Sources:
     """Return the sources that the options name; nothing is checked yet."""
     return Sources(
         policies=tuple(args.policies),
-        facts=tuple(args.facts),
+        facts=tuple(args.dumps),
         catalog=args.catalog,
         platforms=args.platforms,
         mig_strategy=args.mig_strategy,
@@ -115,7 +116,7 @@ def say_capped(snapshot: Snapshot, chosen: Options) -> None:
 def snapshot_from(args: argparse.Namespace, given: Sequence[object] = (), *, all_nodes: bool = False) -> Snapshot:
     """Build the snapshot from the options, and print warnings to standard error.
 
-    ``given``: objects that are facts in addition to those of --facts; ``all_nodes``: there are no other nodes and NodePools.
+    ``given``: objects that are facts in addition to those of --from; ``all_nodes``: there are no other nodes and NodePools.
 
     Raises SourcesError with every InputError; the command then exits with 2.
     """

@@ -78,7 +78,7 @@ def add_parser(subcommands: Any) -> None:
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("cluster", "watch policies and facts in a cluster, instead of --policies and --facts")
+    group = parser.add_argument_group("cluster", "watch policies and facts in a cluster, instead of --policies and --from")
     group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig of the cluster")
     group.add_argument("--context", metavar="NAME", help="context in that kubeconfig; default: the current context")
     group.add_argument("--in-cluster", action="store_true", help="use the service account of the pod that Berth runs in")

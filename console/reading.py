@@ -58,7 +58,7 @@ async def open_source(args: argparse.Namespace, sources: Sources, say: Say, acce
 
     Raises AccessError, InputError and SourcesError.
     """
-    if args.files or args.facts:
+    if args.files or args.dumps:
         given = _given(args, sources)
         made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog, say), _pause)
         return Reading(source=Fixed(await asyncio.to_thread(files.world, made, sources.policies, sources.facts, given.catalog)))

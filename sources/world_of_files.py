@@ -34,7 +34,7 @@ def of_values(builder: WorldBuilder, ours: Sequence[Raw], values: Sequence[Raw],
     dumped = {key: value for value in values if (key := _key(value)) is not None}
     objects: dict[Key, Change] = {key: value for key, value in dumped.items() if key[0] in KINDS}
     objects |= {key_of(str(value["kind"]), value): value for value in ours}
-    unread = cluster.unread if values else {"Node": "no cluster data was given: use berth console --facts dump.yaml"}
+    unread = cluster.unread if values else {"Node": "no cluster data was given: use berth console --from dump.yaml"}
     events, reports = happenings.read_events(dumped.values())
     return builder.build(objects, cluster, at, unread=unread, dumped=dumped, happenings=events, reports=reports)
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _INSTEAD = "; or use Berth's reports, which needs only permission to list them: berth audit --reports"
-_JUDGING = ("serve", "policies", "facts", "as_mode", "prices", "recordings", "catalog", "platforms", "mig_strategy", "queues")
+_JUDGING = ("serve", "policies", "dumps", "as_mode", "prices", "recordings", "catalog", "platforms", "mig_strategy", "queues")
 """Options that say how pods are judged."""
 
 
@@ -115,8 +115,8 @@ def run(args: argparse.Namespace) -> int:
     from sources import whole_cluster
     from sources.scanned_cluster import age
 
-    if args.facts:
-        raise InputError(file="--facts", message="audit reads the facts from the cluster; remove --facts")
+    if args.dumps:
+        raise InputError(file="--from", message="audit reads the facts from the cluster; remove --from")
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
@@ -153,7 +153,7 @@ def _reported(args: argparse.Namespace) -> int:
 
     for name in _JUDGING:
         if getattr(args, name):
-            option = f"--{'as' if name == 'as_mode' else name.replace('_', '-')}"
+            option = {"as_mode": "--as", "dumps": "--from"}.get(name, f"--{name.replace('_', '-')}")
             raise InputError(file="--reports", message=f"reads finished results and evaluates nothing: remove {option}")
     if args.reports:
         found = reports.of_files(args.reports, args.namespace)

@@ -54,7 +54,7 @@ def add_parser(subcommands: Any) -> None:
         examples=(
             ("For all GPU pods in a namespace of the cluster", "%(prog)s -n research"),
             ("For Jobs with eight GPUs that run six hours", "%(prog)s -n research --workload Job --gpus 8 --duration 6h"),
-            ("From files, without a cluster", "%(prog)s --policies policies/ --facts namespaces.yaml -n research -o json"),
+            ("From files, without a cluster", "%(prog)s --policies policies/ --from namespaces.yaml -n research -o json"),
         ),
     )
     add = parser.add_argument
@@ -120,7 +120,7 @@ def _of_files(args: argparse.Namespace) -> _Found:
     snapshot, namespace = snapshot_from(args), args.namespace or "default"
     known = set(snapshot.cluster.namespaces)
     if known and namespace not in known:
-        raise InputError(file="--namespace", message=f'"{namespace}" is not in the --facts{hint(namespace, known)}')
+        raise InputError(file="--namespace", message=f'"{namespace}" is not in the --from{hint(namespace, known)}')
     return snapshot, namespace, ()
 
 
@@ -131,8 +131,8 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
     """
     from sources import from_cluster
 
-    if args.facts:
-        raise InputError(file="--facts", message="needs policies from files too: add --policies PATH, or remove --facts")
+    if args.dumps:
+        raise InputError(file="--from", message="needs policies from files too: add --policies PATH, or remove --from")
     catalog, chosen = options(sources_from(as_of_a_cluster(args)))
     found = from_cluster.read_namespace(args.kubeconfig, args.context, args.namespace, catalog, chosen)
     if not found.snapshot.placed and "Node" in found.unread:

@@ -99,7 +99,7 @@ def _from_files(args: argparse.Namespace) -> Comparison:
     """Return what is compared, of files alone."""
     args = argparse.Namespace(**vars(args))
     if not args.platforms:
-        args.platforms = (AUTO,) if args.facts else assumed_platforms()
+        args.platforms = (AUTO,) if args.dumps else assumed_platforms()
     now = snapshot_from(args)
     return _compared(args, now, _old(args, ()) if args.against else None)
 
@@ -151,8 +151,8 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
     """Return what was read of a cluster, its own policies if it has any, and those to judge by, with its facts."""
     from sources import whole_cluster
 
-    if args.facts:
-        raise InputError(file="--facts", message="facts are read from the cluster; remove --facts, or pass FILEs and --policies")
+    if args.dumps:
+        raise InputError(file="--from", message="facts are read from the cluster; remove --from, or pass FILEs and --policies")
     catalog, settings = options(sources_from(args))
     with reading() as progress:
         found = whole_cluster.read_whole(args.kubeconfig, args.context, args.namespace, catalog, progress.read)

@@ -17,7 +17,7 @@ from analysis.scan.seen import see
 from analysis.scan.suggestions.written import suggestions
 from catalog import Catalog
 from catalog.prices import prices
-from cli.options import add_cluster_options, names
+from cli.options import add_cluster_options, add_from_option, names
 from cli.terminal import screen
 from cli.terminal.progress import reading
 from documents.prices import read_prices
@@ -56,14 +56,7 @@ def add_parser(subcommands: Any) -> None:
         metavar="P,...",
         help="node platforms of the cluster; default: detect them from Nodes and NodePools",
     )
-    add(
-        "--from",
-        dest="dumps",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="read a dump of kubectl get -o yaml instead of a cluster; repeatable",
-    )
+    add_from_option(parser)
     add_cluster_options(parser, pods_of_all=True)
     parser.set_defaults(run=run)
 

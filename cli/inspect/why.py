@@ -44,7 +44,7 @@ def add_parser(subcommands: Any) -> None:
         examples=(
             ("Explain why a pod is pending", "%(prog)s pod/train-0 -n research"),
             ("Explain why a Job has no pods, and write the fix to a file", "%(prog)s job/train --fix fix.yaml"),
-            ("Check a manifest before you create it, against dumped nodes", "%(prog)s -f train.yaml --facts nodes.yaml"),
+            ("Check a manifest before you create it, against dumped nodes", "%(prog)s -f train.yaml --from nodes.yaml"),
         ),
     )
     add = parser.add_argument
@@ -53,7 +53,7 @@ def add_parser(subcommands: Any) -> None:
         "--file",
         "-f",
         metavar="FILE",
-        help="explain a manifest that is not created yet; -: standard input; with --facts, no cluster is read",
+        help="explain a manifest that is not created yet; -: standard input; with --from, no cluster is read",
     )
     add("--namespace", "-n", metavar="NS", help="namespace; default: that of the kubeconfig context")
     add("--output", "-o", choices=("text", "json"), default="text", help="output format; default: text")
@@ -105,7 +105,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     manifest = next((one for one in manifests if one.subjects), None)
     if manifest is None:
         raise InputError(file=args.file, message="has no pod and no workload that creates pods")
-    if args.facts:
+    if args.dumps:
         asked = Surroundings(namespace=manifest.namespace, value={})
     else:
         with reading() as progress:
@@ -127,8 +127,8 @@ def _snapshot(args: argparse.Namespace, asked: Surroundings, catalog: Catalog, c
 
 
 def _given(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the objects of --facts."""
-    return [item.value for item in read_objects(args.facts) if isinstance(item.value, dict)]
+    """Return the objects of --from."""
+    return [item.value for item in read_objects(args.dumps) if isinstance(item.value, dict)]
 
 
 def _fleet(asked: Surroundings, given: list[dict[str, Any]], snapshot: Snapshot) -> Fleet | None:

@@ -35,7 +35,7 @@ def run(berth: Run) -> Run:
 def files(*words: str) -> tuple[str, ...]:
     """The options for the guide's objects, then ``words``."""
     policies = [word for name in POLICIES for word in ("--policies", str(EXAMPLES / name))]
-    return ("--platforms", "karpenter-aws", *policies, "--facts", str(EXAMPLES / "namespaces.yaml"), *words)
+    return ("--platforms", "karpenter-aws", *policies, "--from", str(EXAMPLES / "namespaces.yaml"), *words)
 
 
 def sections(table: str) -> dict[str, str]:
@@ -103,7 +103,7 @@ def test_the_hint_of_a_layer_leads_to_the_same_values(run: Run) -> None:
 
 
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
-    "namespace": (("-n", "wbe"), 'berth: --namespace: "wbe" is not in the --facts; did you mean "web"?'),
+    "namespace": (("-n", "wbe"), 'berth: --namespace: "wbe" is not in the --from; did you mean "web"?'),
     "workload": (("-n", "web", "--workload", "Jobb"), 'berth: --workload: "Jobb" is not a known kind of workload; did you mean "Job"?'),
     "labels": (("--pod-labels", "a"), '--pod-labels: "a" is not a label; write for example team=research,tier=dev'),
     "a label's key": (("--pod-labels", "a b=c"), '"a b=c" is not a label'),
@@ -136,7 +136,7 @@ def test_a_workload_whose_pods_do_not_carry_its_name_is_said(run: Run, name: str
 
 def test_facts_without_policies_are_denied(run: Run) -> None:
     """Facts of files do not go with a cluster's policies."""
-    code, _, err = run("--facts", str(EXAMPLES / "namespaces.yaml"))
+    code, _, err = run("--from", str(EXAMPLES / "namespaces.yaml"))
     assert code == 2
     assert "add --policies PATH" in err
 

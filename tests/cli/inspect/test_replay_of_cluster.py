@@ -119,4 +119,4 @@ def test_the_clusters_own_policies_are_those_of_then_and_judge_recordings(run: R
     assert (code, json.loads(out)["decided"]["edited"]) == (0, 1)
     code, out, _ = run(str(log), "--against", written(tmp_path, "none", policy("few", "Audit", **FEW)))
     assert (code, json.loads(out)["turns"]["other-edits"]) == (1, 1)
-    assert run(str(log), "--facts", "x")[0] == 2
+    assert run(str(log), "--from", "x")[0] == 2

@@ -243,9 +243,9 @@ def test_whoever_may_only_view_the_namespace(run: Run, place: Cluster, tmp_path:
     assert (code, err) == (0, "")
     assert "PodScheduled=False Unschedulable" in out
     assert "; you may not list nodes; " in out
-    assert "--facts nodes.yaml" in out
+    assert "--from nodes.yaml" in out
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("gpu-a", 8, [TEAM])]))
-    _, out, _ = run("job/train", "-n", "research", "--kubeconfig", kubeconfig, "--facts", str(tmp_path / "nodes.yaml"))
+    _, out, _ = run("job/train", "-n", "research", "--kubeconfig", kubeconfig, "--from", str(tmp_path / "nodes.yaml"))
     assert "taint team=ml:NoSchedule is not tolerated" in out
     assert "+ spec.tolerations: {key: team" in out
 
@@ -254,7 +254,7 @@ def test_a_manifest_that_is_not_created_yet(run: Run, tmp_path: Path) -> None:
     """With nodes of a file no cluster is read."""
     (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod("new", 9)))
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
-    code, out, err = run("-f", str(tmp_path / "pod.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
+    code, out, err = run("-f", str(tmp_path / "pod.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert (code, err) == (0, "")
     assert out.startswith("pod/new in namespace research: not created.\n")
     assert f"9 {GPU} requested; it has 8" in out
@@ -268,7 +268,7 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "train-", "namespace": "research"}}
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(job | {"spec": {"template": {"spec": waits["spec"] | {"restartPolicy": "Never"}}}}))
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
-    code, out, _ = run("-f", str(tmp_path / "job.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
+    code, out, _ = run("-f", str(tmp_path / "job.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert code == 0
     assert "The smallest change (1 step) to the pod of job/train-:" in out
     assert out.endswith("--fix fix.yaml, then kubectl create -f fix.yaml\n")
@@ -300,6 +300,6 @@ def test_odd_characters_stay_on_their_line(run: Run, tmp_path: Path) -> None:
     """Escapes of a terminal and marks of direction in values are shown as what they are."""
     (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod("new", 1, nodeSelector={"zone": "\x1b[31mred\u202e\nx"})))
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [], zone="\x1b[32ma")]))
-    _, out, _ = run("-f", str(tmp_path / "pod.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
+    _, out, _ = run("-f", str(tmp_path / "pod.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert all(line.isprintable() for line in out.splitlines())
     assert r"label zone=\x1b[31mred\u202e\nx is required; it has \x1b[32ma" in out
