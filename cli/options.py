@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cli.output import stderr
+from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options
 from policies.verdict import MODES, Mode
-from sources.sources import MIG_STRATEGIES, QUEUES, Sources, load_sources, of_a_cluster
+from sources.sources import MIG_STRATEGIES, QUEUES, Origin, Sources, load_sources, of_a_cluster
 
 DEFAULT_PLATFORM = "karpenter-aws"
+DUMP_POLICIES = "kubectl get clustergpupolicies,gpupolicies,gpunodetemplates -A -o yaml > policies.yaml"
 
 
 def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +101,22 @@ def sources_from(args: argparse.Namespace) -> Sources:
     )
 
 
+def origin_from(args: argparse.Namespace, *, both: bool = False) -> Origin:
+    """Return where the options say that a cluster is read. ``both``: files and a cluster may be named together. Raises InputError."""
+    origin = Origin(kubeconfig=args.kubeconfig, context=args.context, dumps=tuple(args.dumps))
+    if origin.dumps and origin.is_cluster and not both:
+        raise InputError(file="--from", message="reads files instead of a cluster; remove --kubeconfig and --context")
+    return origin
+
+
+def no_policies(origin: Origin, command: str) -> InputError:
+    """Return the error on a cluster, or on files, without policies. ``command``: what to type instead."""
+    if origin.dumps:
+        message = f"has no policy; dump the cluster's and add --from policies.yaml: {DUMP_POLICIES}; or name policies: {command}"
+        return InputError(file=", ".join(origin.dumps), message=message)
+    return InputError(file="cluster", message=f"Berth is not installed there; pass the policies to evaluate: {command}")
+
+
 def as_of_a_cluster(args: argparse.Namespace) -> argparse.Namespace:
     """Return the options; platforms and MIG strategy, unless given, are to be taken from the nodes, as the servers do."""
     sources = of_a_cluster(sources_from(args))
@@ -113,14 +131,18 @@ def say_capped(snapshot: Snapshot, chosen: Options) -> None:
         )
 
 
-def snapshot_from(args: argparse.Namespace, given: Sequence[object] = (), *, all_nodes: bool = False) -> Snapshot:
+def snapshot_from(
+    args: argparse.Namespace, given: Sequence[object] = (), *, state: Sequence[object] | None = None, all_nodes: bool = False
+) -> Snapshot:
     """Build the snapshot from the options, and print warnings to standard error.
 
-    ``given``: objects that are facts in addition to those of --from; ``all_nodes``: there are no other nodes and NodePools.
+    ``given``: objects that are facts in addition to those of --from; ``state``: all facts, read of a cluster or of --from;
+    ``all_nodes``: there are no other nodes and NodePools.
 
     Raises SourcesError with every InputError; the command then exits with 2.
     """
-    loaded = load_sources(sources_from(args), given, all_nodes=all_nodes)
+    sources = sources_from(args) if state is None else replace(sources_from(args), facts=())
+    loaded = load_sources(sources, given if state is None else state, all_nodes=all_nodes)
     for line in loaded.warnings:
         stderr.say(line)
     return loaded.snapshot

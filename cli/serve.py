@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from cli import VERSION
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     from webhook.settings import ServeSettings, SettingsError
 
     try:
-        settings = ServeSettings.from_args(args, sources_from(args), VERSION)
+        settings = ServeSettings.from_args(args, replace(sources_from(args), dumped_policies=False), VERSION)
     except SettingsError as error:
         for line in str(error).splitlines():
             stderr.say(line)

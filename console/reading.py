@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ from console.world.fixed import Fixed
 from documents.prices import read_prices
 from policies.state.updater import Options
 from sources import world_of_files as files
-from sources.from_cluster import default_kubeconfig
 from sources.sources import Sources, of_a_cluster, options
+from sources.state import access_of
 from sources.world_follower import WorldFollower
 
 Say = Callable[[str], None]
@@ -71,7 +70,7 @@ async def open_source(args: argparse.Namespace, sources: Sources, say: Say, acce
 
 
 def _access(args: argparse.Namespace) -> Access:
-    return Access(None) if args.in_cluster else Access(args.kubeconfig or default_kubeconfig(os.environ), args.context)
+    return Access(None) if args.in_cluster else access_of(args.kubeconfig, args.context)
 
 
 def _pause() -> None:

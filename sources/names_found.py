@@ -3,22 +3,18 @@ webhook configurations."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from catalog import Catalog
 from cluster.client.access import Access
-from cluster.client.api_client import AccessError, Client, Rejected, Unreachable
-from cluster.client.errors import Garbled
-from cluster.watch.kinds import KINDS, Watched
-from cluster.watch.listing import Listing
+from cluster.survey.survey import survey
+from cluster.watch.kinds import KINDS
 from policies.document import InputError
 from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
+from sources.state import call_cluster, unread
 
-_WATCHED = {watched.kind: watched for watched in KINDS}
+_KINDS = tuple(kind for kind in KINDS if kind.kind in ("Namespace", "Node", "DeviceClass"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,32 +34,12 @@ def read_names(kubeconfig: str | None, context: str | None, catalog: Catalog) ->
 
     Raises InputError if the cluster is unreachable, or namespaces may not be read.
     """
-    try:
-        return asyncio.run(_read(Access(kubeconfig, context), catalog))
-    except (AccessError, Unreachable, Garbled) as error:
-        raise InputError(file="cluster", message=str(error)) from None
-
-
-async def _read(access: Access, catalog: Catalog) -> ClusterNames:
-    client = await Client.connect(access)
-    try:
-        try:
-            namespaces = await _objects(client, _WATCHED["Namespace"])
-        except Rejected as error:
-            raise InputError(file="cluster", message=f"cannot list namespaces ({error}); ask for permission to list them") from None
-        objects, unread = [], []
-        for kind in ("Node", "DeviceClass"):
-            try:
-                objects += await _objects(client, _WATCHED[kind])
-            except Rejected as error:
-                if error.reply.status != 404:
-                    unread.append(f"{_WATCHED[kind].resource} cannot be listed, so their resource names are unknown: {error}")
-    finally:
-        await client.close()
-    names = overlooked(ClusterFacts.from_objects(objects, frozenset()), catalog)
-    return ClusterNames(namespaces=frozenset(one["metadata"]["name"] for one in namespaces), names=names, unread=tuple(unread))
-
-
-async def _objects(client: Client, watched: Watched) -> list[Mapping[str, Any]]:
-    objects, _ = await Listing(client, replace(watched, most=0)).all()
-    return [*objects]
+    found = call_cluster(Access(kubeconfig, context), lambda client: survey(client, _KINDS))
+    if "Namespace" in found.unread:
+        message = f"cannot list namespaces ({found.unread['Namespace']}); ask for permission to list them"
+        raise InputError(file="cluster", message=message)
+    resources = {kind.kind: kind.resource for kind in _KINDS}
+    reasons = (f"{resources[kind]} cannot be listed, so their resource names are unknown: {why}" for kind, why in unread(found).items())
+    facts = ClusterFacts.from_objects([*found.objects["Node"], *found.objects["DeviceClass"]], frozenset())
+    namespaces = frozenset(value["metadata"]["name"] for value in found.objects["Namespace"])
+    return ClusterNames(namespaces=namespaces, names=overlooked(facts, catalog), unread=tuple(reasons))

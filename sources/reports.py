@@ -10,6 +10,7 @@ from analysis.audit.stored_report import KINDS, StoredReport, is_ours, stored_re
 from documents.files import read_documents
 from kube.tree import map_at, text_of
 from policies.document import InputError, objects
+from sources.sources import Origin
 
 TYPED = "kubectl get reports -A -o json > reports.json"
 
@@ -69,22 +70,22 @@ def of_files(paths: Sequence[str], namespace: str | None) -> Reports:
     return found
 
 
-def of_cluster(kubeconfig: str | None, context: str | None, namespace: str | None, progress: Callable[[str, int], None]) -> Reports:
+def of_cluster(origin: Origin, namespace: str | None, progress: Callable[[str, int], None]) -> Reports:
     """Read those of all namespaces or of one, in the form in which the cluster has them. Raises InputError if it has none, or if they may
     not be read."""
     from cluster.reports.stored_reports import FORMS
-    from sources.whole_cluster import lists
+    from sources.state import read
 
     forms = [replace(form, trim=lambda value, version, kind: {**value, "kind": kind}) for form in FORMS]
-    read = lists(kubeconfig, context, namespace, forms, progress)
+    survey = read(origin, forms, namespace, progress)
     found = Reports()
     for form in forms:
-        if form.kind in read.unread:
+        if form.kind in survey.unread:
             continue
-        for one in read.objects[form.kind]:
+        for one in survey.objects[form.kind]:
             found.add(one, namespace)
         return found
-    raise InputError(file="cluster", message="; ".join(_why(forms, read.unread, read.absent, namespace)))
+    raise InputError(file="cluster", message="; ".join(_why(forms, survey.unread, survey.absent, namespace)))
 
 
 def _why(forms: Sequence[Any], unread: Any, absent: Any, namespace: str | None) -> Iterator[str]:

@@ -25,10 +25,9 @@ from cluster.watch.kinds import SLICES, Watched, key_of
 from documents.printable import cut
 from kube.tree import Raw
 from policies.policy import CONTROLLER
-from policies.state.objects import Change, Key
 from sources.scanned_cluster import cluster_of
+from sources.state import FACTS, OURS, keyed, unread
 from sources.surroundings import Kinds, near
-from sources.whole_cluster import FACTS, OURS, unread
 from telemetry import log
 
 SHARE = 10
@@ -112,11 +111,8 @@ class WorldFollower:
         self.stale = reason
 
     def _built(self, found: Survey, denied: Survey) -> World:
-        objects: dict[Key, Change] = {key_of(kind.kind, one): one for kind in (*FACTS, SLICES) for one in found.objects[kind.kind]}
-        if self._policies is None:
-            objects |= {key_of(kind.kind, one): one for kind in OURS for one in found.objects[kind.kind]}
-        else:
-            objects |= {key_of(one["kind"], one): one for one in self._policies}
+        objects = keyed(found, (*FACTS, SLICES, *(OURS if self._policies is None else ())))
+        objects |= {key_of(one["kind"], one): one for one in self._policies or ()}
         missing = unread(found)
         return self._builder.build(
             objects,

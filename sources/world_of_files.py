@@ -11,27 +11,32 @@ from analysis.world.world import World
 from catalog import Catalog
 from cluster.watch.kinds import key_of
 from documents.files import read_policies
-from kube.tree import Raw, map_at
+from kube.tree import Raw
 from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
 from policies.state.objects import Change, Key
-from sources.scanned_cluster import of_objects, scan_dump, values_of
+from sources.scanned_cluster import of_objects, scan_dump
 from sources.sources import DEFAULT_POLICIES, SourcesError
+from sources.state import OURS, keyed, of_values, values_of
+from sources.surroundings import dumped_key
 
 
 def world(builder: WorldBuilder, policies: Sequence[str], facts: Sequence[str], catalog: Catalog) -> World:
-    """Read the files. ``facts``: dumps of ``kubectl get -o yaml`` or ``-o json``; none: a cluster without nodes and pods.
+    """Read the files. ``facts``: dumps of ``kubectl get -o yaml`` or ``-o json``; none: a cluster without nodes and pods. Their policies
+    are in force if ``policies`` names none.
 
     Raises SourcesError for policies that are wrong, and InputError for dumps that can't be read.
     """
-    ours = policies_of(policies or [str(DEFAULT_POLICIES)], catalog)
-    return of_values(builder, ours, values_of(facts), ", ".join(facts), catalog, datetime.now(UTC))
+    values = values_of(facts)
+    dumped = [] if policies else list(keyed(of_values(values, OURS, None), OURS).values())
+    ours = dumped or policies_of(policies or [str(DEFAULT_POLICIES)], catalog)
+    return world_of(builder, ours, values, ", ".join(facts), catalog, datetime.now(UTC))
 
 
-def of_values(builder: WorldBuilder, ours: Sequence[Raw], values: Sequence[Raw], file: str, catalog: Catalog, at: datetime) -> World:
+def world_of(builder: WorldBuilder, ours: Sequence[Raw], values: Sequence[Raw], file: str, catalog: Catalog, at: datetime) -> World:
     """Return the world of these policies and of a dump with these objects. Raises InputError where it has no pod and no node."""
     cluster = scan_dump(values, file, None, catalog) if values else of_objects((), None, catalog)
-    dumped = {key: value for value in values if (key := _key(value)) is not None}
+    dumped = {key: value for value in values if (key := dumped_key(value)) is not None}
     objects: dict[Key, Change] = {key: value for key, value in dumped.items() if key[0] in KINDS}
     objects |= {key_of(str(value["kind"]), value): value for value in ours}
     unread = cluster.unread if values else {"Node": "no cluster data was given: use berth console --from dump.yaml"}
@@ -45,11 +50,3 @@ def policies_of(paths: Sequence[str], catalog: Catalog) -> list[Raw]:
     if errors:
         raise SourcesError(errors)
     return [value for value in values_of(paths) if value.get("kind") in definition.KINDS]
-
-
-def _key(value: Raw) -> Key | None:
-    metadata = map_at(value, "metadata")
-    kind, name, namespace = value.get("kind"), metadata.get("name"), metadata.get("namespace")
-    if not isinstance(kind, str) or not isinstance(name, str):
-        return None
-    return kind, namespace if isinstance(namespace, str) else "", name

@@ -22,6 +22,8 @@ from cli.options import (
     add_snapshot_options,
     as_of_a_cluster,
     in_mode,
+    no_policies,
+    origin_from,
     say_capped,
     snapshot_from,
     sources_from,
@@ -40,7 +42,7 @@ from webhook.settings import DEFAULT_AUDIT_LEASE as DEFAULT_LEASE
 from webhook.settings import DEFAULT_HEALTH, DEFAULT_WATCH
 
 if TYPE_CHECKING:
-    from sources.whole_cluster import WholeCluster  # imports aiohttp, which takes a tenth of a second
+    from sources.state import WholeCluster  # imports aiohttp, which takes a tenth of a second
 
 
 _INSTEAD = "; or use Berth's reports, which needs only permission to list them: berth audit --reports"
@@ -63,6 +65,7 @@ def add_parser(subcommands: Any) -> None:
                 "Preview a policy in Enforce, for existing pods and for last week's pods",
                 "%(prog)s --enforce-preview ClusterGPUPolicy/training --recordings /var/log/kubernetes/",
             ),
+            ("Audit a dump of a cluster, by the policies in it", "%(prog)s --from dump.yaml"),
             ("Summarize the cluster's reports as CSV", "%(prog)s --reports -n research -o csv"),
         ),
     )
@@ -112,27 +115,25 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.in_cluster:
         raise InputError(file="--in-cluster", message="needs --serve; to read a cluster once, use --kubeconfig FILE")
-    from sources import whole_cluster
     from sources.scanned_cluster import age
+    from sources.state import read_whole
 
-    if args.dumps:
-        raise InputError(file="--from", message="audit reads the facts from the cluster; remove --from")
+    origin = origin_from(args)
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
     with reading() as progress:
-        found = whole_cluster.read_whole(args.kubeconfig, args.context, args.namespace, catalog, progress.read, _INSTEAD)
+        found = read_whole(origin, args.namespace, catalog, progress.read, _INSTEAD)
     for reason in found.unread.values():
         stderr.say(f"{reason}; results that depend on it are unknown")
     if args.policies:
-        snapshot: Snapshot = snapshot_from(args, found.facts, all_nodes=found.all_nodes)
+        snapshot: Snapshot = snapshot_from(args, state=found.facts, all_nodes=found.all_nodes)
     elif found.installed:
         served = chosen if args.enforce_preview else as_served(chosen, found.policies)  # a preview is of what policies say
         snapshot = Updater(catalog, served).apply(found.changes(), all_nodes=found.all_nodes).snapshot
         say_capped(snapshot, chosen)
     else:
-        message = "Berth is not installed there; pass the policies to evaluate: berth audit --policies PATH"
-        raise InputError(file="cluster", message=message)
+        raise no_policies(origin, "berth audit --policies PATH")
     if args.enforce_preview:
         return _preview(args, found, snapshot, cost, chosen)
     if args.as_mode:
@@ -159,7 +160,7 @@ def _reported(args: argparse.Namespace) -> int:
         found = reports.of_files(args.reports, args.namespace)
     else:
         with reading() as progress:
-            found = reports.of_cluster(args.kubeconfig, args.context, args.namespace, progress.read)
+            found = reports.of_cluster(origin_from(args), args.namespace, progress.read)
     for error in found.errors:
         print(stderr.line(error), file=sys.stderr)
     if found.errors and not found.found:

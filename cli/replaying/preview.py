@@ -19,7 +19,7 @@ from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from sources.sources import SourcesError
-from sources.whole_cluster import WholeCluster
+from sources.state import WholeCluster
 
 MISSING, ADVICE = "there is no policy", "berth audit lists them"
 POLICIES = ("ClusterGPUPolicy", "GPUPolicy")

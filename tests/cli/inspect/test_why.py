@@ -17,6 +17,7 @@ from policies.state.updater import Options as Chosen
 from policies.state.updater import Updater
 from tests.cli.inspect.test_effective import somebody
 from tests.e2e.scheduling.nodes_as_objects import made
+from tests.support.cluster.dumped import OURS, dump
 from tests.support.cluster.written_statuses import CAPPED, write_statuses
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.cluster import Cluster, Options
@@ -250,6 +251,18 @@ def test_whoever_may_only_view_the_namespace(run: Run, place: Cluster, tmp_path:
     assert "+ spec.tolerations: {key: team" in out
 
 
+def test_a_dump_is_explained_as_its_cluster(typed: Run, run: Run, place: Cluster, tmp_path: Path) -> None:
+    """Each pod and workload has the same state, messages, places and fix; no cluster is read."""
+    file = dump(place, tmp_path, f"namespaces,nodes,pods,replicasets,deployments,jobs,events,{OURS}")
+    for target in ("pod/waits", "pod/runs", "job/train", "deploy/huge"):
+        _, expected, _ = typed(target, "-o", "json")
+        _, shown, _ = run(target, "-o", "json", "-n", "research", "--from", file)
+        assert json.loads(shown) == json.loads(expected), target
+    code, out, err = run("job/trian", "-n", "research", "--from", file)
+    assert (code, out) == (2, "")
+    assert err == f'berth: job/trian: is not in namespace research of {file}; did you mean "train"?\n'
+
+
 def test_a_manifest_that_is_not_created_yet(run: Run, tmp_path: Path) -> None:
     """With nodes of a file no cluster is read."""
     (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod("new", 9)))
@@ -271,7 +284,8 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     code, out, _ = run("-f", str(tmp_path / "job.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert code == 0
     assert "The smallest change (1 step) to the pod of job/train-:" in out
-    assert out.endswith("--fix fix.yaml, then kubectl create -f fix.yaml\n")
+    assert "--fix fix.yaml, then kubectl create -f fix.yaml\n" in out
+    assert out.endswith("\nIncomplete: the dump has no pods, so the free amounts on nodes are unknown.\n")
 
 
 @pytest.mark.parametrize(
