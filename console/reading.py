@@ -18,10 +18,9 @@ from console.server.app import WorldSource
 from console.world.fixed import Fixed
 from documents.prices import read_prices
 from policies.state.updater import Options
-from sources import world_of_files as files
 from sources.sources import Sources, of_a_cluster, options
 from sources.state import access_of
-from sources.world_follower import WorldFollower
+from sources.worlds import WorldFollower, policies_of, read_world
 
 Say = Callable[[str], None]
 
@@ -60,10 +59,10 @@ async def open_source(args: argparse.Namespace, sources: Sources, say: Say, acce
     if args.files or args.dumps:
         given = _given(args, sources)
         made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog, say), _pause)
-        return Reading(source=Fixed(await asyncio.to_thread(files.world, made, sources.policies, sources.facts, given.catalog)))
+        return Reading(source=Fixed(await asyncio.to_thread(read_world, made, sources.policies, sources.facts, given.catalog)))
     given = _given(args, of_a_cluster(sources))
     client = await Client.connect(access or _access(args))
-    policies = files.policies_of(sources.policies, given.catalog) if sources.policies else None
+    policies = policies_of(sources.policies, given.catalog) if sources.policies else None
     made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog, say), _pause)
     follower = WorldFollower(client, made, given.catalog, args.every, args.namespace or "", policies)
     return Reading(source=follower, client=client, follow=follower.run, close=client.close)

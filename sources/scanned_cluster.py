@@ -28,8 +28,8 @@ def read_scanned(origin: Origin, namespace: str | None, catalog: Catalog, progre
     """
     if origin.dumps:
         return scan_dump(values_of(origin.dumps), ", ".join(origin.dumps), namespace, catalog)
-    found = read_with_pods(origin, (*kinds(catalog, widest(catalog)), *OWNERS), namespace, progress)
-    return cluster_of(found.objects, unread(found), everything=not namespace)
+    state = read_with_pods(origin, (*kinds(catalog, widest(catalog)), *OWNERS), namespace, progress)
+    return cluster_of(state.objects, unread(state), everything=not namespace)
 
 
 def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: Catalog) -> Cluster:
@@ -40,32 +40,32 @@ def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: 
     if not any(value.get("kind") in ("Pod", "Node", "NodePool") for value in values):
         message = "has no Pod, Node or NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
         raise InputError(file=file, message=message)
-    found = of_values(values, (*kinds(catalog, widest(catalog)), *OWNERS), namespace)
-    return cluster_of(found.objects, unread(found), everything=not namespace)
+    state = of_values(values, (*kinds(catalog, widest(catalog)), *OWNERS), namespace)
+    return cluster_of(state.objects, unread(state), everything=not namespace)
 
 
 def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -> Cluster:
     """Return the cluster that has these objects and no others."""
-    found = of_values(list(values), (*kinds(catalog, widest(catalog)), *OWNERS), namespace)
-    return cluster_of(found.objects, {}, everything=not namespace)
+    state = of_values(list(values), (*kinds(catalog, widest(catalog)), *OWNERS), namespace)
+    return cluster_of(state.objects, {}, everything=not namespace)
 
 
-def cluster_of(found: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], *, everything: bool) -> Cluster:
+def cluster_of(objects: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], *, everything: bool) -> Cluster:
     """Return the cluster of trimmed objects by kind, of ``cluster.survey.scanned.kinds`` and ``OWNERS``. ``everything``: pods of all
     namespaces are among them."""
-    facts = ClusterFacts.from_objects([one for kind in KINDS for one in found.get(kind, ())])
+    facts = ClusterFacts.from_objects([value for kind in KINDS for value in objects.get(kind, ())])
     return Cluster(
-        nodes=found["Node"],
-        nodepools=found["NodePool"],
-        node_classes=found["EC2NodeClass"],
+        nodes=objects["Node"],
+        nodepools=objects["NodePool"],
+        node_classes=objects["EC2NodeClass"],
         slices=published(facts),
         facts=facts,
-        pods=[one["pod"] for one in found["Pod"] if "pod" in one],
-        waiting={(one["pod"].namespace, one["pod"].name): one["waiting"] for one in found["Pod"] if "waiting" in one},
-        occupants=[one["takes"] for one in found["Pod"] if "takes" in one] if everything else None,
-        device_classes=found["DeviceClass"],
-        plain=Counter(one["plain"] for one in found["Pod"] if "plain" in one),
-        owners=owners_of(found),
+        pods=[pod["pod"] for pod in objects["Pod"] if "pod" in pod],
+        waiting={(pod["pod"].namespace, pod["pod"].name): pod["waiting"] for pod in objects["Pod"] if "waiting" in pod},
+        occupants=[pod["takes"] for pod in objects["Pod"] if "takes" in pod] if everything else None,
+        device_classes=objects["DeviceClass"],
+        plain=Counter(pod["plain"] for pod in objects["Pod"] if "plain" in pod),
+        owners=owners_of(objects),
         unread=unread,
         age=age,
     )

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from analysis.audit.stored_pod import Controller, StoredPod, widest
+from analysis.conditions.server_mode import as_served
 from catalog import Catalog
+from catalog.nearest import hint
 from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.client.errors import Garbled
@@ -22,12 +24,14 @@ from cluster.client.in_cluster import MOUNTED
 from cluster.survey.owners import OWNERS
 from cluster.survey.pods import pods
 from cluster.survey.survey import Progress, Survey, survey
-from cluster.watch.kinds import DECISIVE, Watched, key_of
+from cluster.watch.kinds import DECISIVE, KINDS, Watched, key_of
 from documents.files import read_objects
 from kube.tree import Raw, map_at, text_of
 from kube.well_known import NODE_POOL
 from policies.document import InputError
+from policies.facts.offered_devices import STACKS
 from policies.state.objects import Change, Key
+from policies.state.updater import Options, Update, Updater
 from policies.workloads.controllers import group_of
 from sources.sources import Origin
 
@@ -35,6 +39,13 @@ OURS = tuple(kind for kind in DECISIVE if kind.ours)
 FACTS = tuple(kind for kind in DECISIVE if not kind.ours)
 _EXPECTED = ("Node", "Pod", "NodePool")
 """Kinds of which every cluster has objects, NodePools if nodes tell: a dump without them is incomplete."""
+NAMESPACE = next(kind for kind in DECISIVE if kind.kind == "Namespace")
+ROLE = "berth-guardrails-view"
+"""The ClusterRole of deploy/rbac.yaml that may read the cluster-scoped kinds."""
+_OF_NAMESPACES = tuple(kind for kind in KINDS if kind.kind in ("Node", "NodePool", *STACKS))
+"""Kinds that may be unreadable: few users may list nodes, and many clusters have no NodePools and no GPU Operator. Node labels
+determine the platforms, a NodePool's terminationGracePeriod limits those of pods, and the operator's objects tell which labels
+are maintained."""
 Result = TypeVar("Result")
 
 
@@ -117,32 +128,32 @@ def _is_named(value: Raw, kind: Watched) -> bool:
     return True
 
 
-def unread(found: Survey) -> dict[str, str]:
+def unread(state: Survey) -> dict[str, str]:
     """Return the kinds that the cluster has and that could not be read, with the reasons."""
-    return {kind: reason for kind, reason in found.unread.items() if kind not in found.absent}
+    return {kind: reason for kind, reason in state.unread.items() if kind not in state.absent}
 
 
-def keyed(found: Survey, kinds: Sequence[Watched]) -> dict[Key, Raw]:
+def keyed(state: Survey, kinds: Sequence[Watched]) -> dict[Key, Raw]:
     """Return the objects of these kinds by key, for an ``Updater``."""
-    return {key_of(kind.kind, value): value for kind in kinds for value in found.objects[kind.kind]}
+    return {key_of(kind.kind, value): value for kind in kinds for value in state.objects[kind.kind]}
 
 
-def is_installed(found: Survey) -> bool:
+def is_installed(state: Survey) -> bool:
     """Return True if the cluster has the definitions of Berth's kinds, or a dump has objects of one of them."""
-    return any(found.objects[kind.kind] for kind in OURS) or not any(kind.kind in found.absent for kind in OURS)
+    return any(state.objects[kind.kind] for kind in OURS) or not any(kind.kind in state.absent for kind in OURS)
 
 
 def read_with_pods(origin: Origin, kinds: Sequence[Watched], namespace: str | None, progress: Progress, instead: str = "") -> Survey:
     """Read these kinds, of which Pod is one. ``instead``: what else to do where pods may not be read. Raises InputError, with advice what
     to type next, if there is no answer or pods may not be read."""
-    found = read(origin, kinds, namespace, progress)
-    if "Pod" not in found.unread:
-        return found
+    state = read(origin, kinds, namespace, progress)
+    if "Pod" not in state.unread:
+        return state
     if origin.dumps:
         message = "has no Pod; dump them: kubectl get pods,replicasets,jobs -A -o yaml > pods.yaml, and add --from pods.yaml"
         raise InputError(file=", ".join(origin.dumps), message=message)
     advice = f'ask for the role "view" in {namespace}' if namespace else "set a namespace that you can read: --namespace NS"
-    raise InputError(file="cluster", message=f"{found.unread['Pod']}; {advice}{instead}")
+    raise InputError(file="cluster", message=f"{state.unread['Pod']}; {advice}{instead}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,17 +188,80 @@ def read_whole(origin: Origin, namespace: str | None, catalog: Catalog, progress
 
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
     """
-    found = read_with_pods(origin, (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS), namespace, progress, instead)
+    state = read_with_pods(origin, (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS), namespace, progress, instead)
     return WholeCluster(
-        policies=keyed(found, OURS),
-        facts=[value for kind in FACTS for value in found.objects[kind.kind]],
-        pods=[value["pod"] for value in found.objects["Pod"] if value["pod"] is not None],
-        owners=owners_of(found.objects),
-        unread=unread(found),
-        installed=is_installed(found),
+        policies=keyed(state, OURS),
+        facts=[value for kind in FACTS for value in state.objects[kind.kind]],
+        pods=[value["pod"] for value in state.objects["Pod"] if value["pod"] is not None],
+        owners=owners_of(state.objects),
+        unread=unread(state),
+        installed=is_installed(state),
     )
 
 
 def owners_of(objects: Mapping[str, Sequence[Raw]]) -> dict[str, Controller]:
     """Return uid -> controller of the objects of ``OWNERS``."""
     return {value["uid"]: value["owner"] for kind in OWNERS for value in objects[kind.kind] if value["owner"] is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceState:
+    """The objects of which the policies of one namespace are made, read with rights in that namespace alone."""
+
+    namespace: str
+    objects: Mapping[Key, Change]
+    """Policies and facts."""
+    installed: bool
+    """True if the cluster has the definitions of Berth's kinds, or files have a policy."""
+    nodes_unread: bool
+
+    def update(self, catalog: Catalog, options: Options) -> Update:
+        """Return the policies in force, understood as the cluster's server understands them: the last good form of an object with errors
+        is in force here too."""
+        return Updater(catalog, as_served(options, self.objects)).apply(self.objects)
+
+
+def read_namespace(origin: Origin, namespace: str | None) -> NamespaceState:
+    """Read one namespace. ``namespace`` None: that of the kubeconfig context, of files ``default``.
+
+    Raises InputError with advice what to type next.
+    """
+    if origin.dumps:
+        name = namespace or "default"
+        state = of_values(values_of(origin.dumps), (NAMESPACE, *OURS, *_OF_NAMESPACES), name)
+    else:
+        name, state = call_cluster(access_of(origin.kubeconfig, origin.context), lambda client: _namespace_state(client, namespace))
+    objects = keyed(state, (NAMESPACE, *OURS, *_OF_NAMESPACES))
+    return NamespaceState(namespace=name, objects=objects, installed=is_installed(state), nodes_unread="Node" in state.unread)
+
+
+async def _namespace_state(client: Client, namespace: str | None) -> tuple[str, Survey]:
+    name = namespace or client.namespace
+    value = await _namespace(client, name)
+    state = await survey(client, (*OURS, *_OF_NAMESPACES), name)
+    for kind in OURS:
+        if kind.kind in state.absent:
+            advice = "install the definitions: berth crds | kubectl apply --server-side -f -"
+            raise InputError(file="cluster", message=f"the kind {kind.kind} is not installed; {advice}")
+        if kind.kind in state.unread:
+            advice = f'ask for the role "view" in {name}' if kind.namespaced else f'ask for the ClusterRole "{ROLE}"'
+            raise InputError(file="cluster", message=f"{state.unread[kind.kind]}; {advice}")
+    return name, replace(state, objects={**state.objects, "Namespace": [value]})
+
+
+async def _namespace(client: Client, name: str) -> Raw:
+    reply = await client.call("GET", f"/api/v1/namespaces/{name}")
+    if reply.status == 404:
+        raise InputError(file="cluster", message=f'there is no namespace "{name}"{await _near(client, name)}')
+    if not reply.ok:
+        reason = f"you may not read namespace {name}" if reply.status == 403 else f"the API server answered {reply.status} {reply.message}"
+        advice = f'its labels decide which policies apply there; ask for the role "view" in {name}'
+        raise InputError(file="cluster", message=f"{reason}; {advice}")
+    return NAMESPACE.trim(reply.body, "v1", "Namespace")
+
+
+async def _near(client: Client, name: str) -> str:
+    """Return a hint at the most similar namespace, if the user may list namespaces."""
+    reply = await client.call("GET", "/api/v1/namespaces")
+    names = [str(item["metadata"]["name"]) for item in reply.body["items"]] if reply.ok else []
+    return hint(name, names) or "; kubectl get namespaces lists them"

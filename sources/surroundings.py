@@ -21,7 +21,7 @@ from policies.document import InputError
 from policies.facts import admission_queues
 from policies.state.objects import Key
 from sources.sources import Origin
-from sources.state import access_of, call_cluster, is_installed, keyed, of_values, unread, values_of
+from sources.state import NAMESPACE, access_of, call_cluster, is_installed, keyed, of_values, unread, values_of
 
 SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
 """As kubectl has them."""
@@ -32,12 +32,12 @@ def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     InputError, with the nearest, if there is none."""
     wanted = SHORT.get(text.lower(), text).partition(".")[0].lower()
     named = [
-        one
-        for one in catalog.workloads
-        if one.resource and not one.cluster and wanted in (one.kind.lower(), one.name.lower(), one.resource)
+        workload
+        for workload in catalog.workloads
+        if workload.resource and not workload.cluster and wanted in (workload.kind.lower(), workload.name.lower(), workload.resource)
     ]
     if not named:
-        kinds = sorted({one.kind.lower() for one in catalog.workloads if one.resource and not one.cluster})
+        kinds = sorted({workload.kind.lower() for workload in catalog.workloads if workload.resource and not workload.cluster})
         advice = hint(text.lower(), kinds) or "; write pod, job, deployment or another kind that creates pods"
         raise InputError(file=text, message=f"is not a known type of workload{advice}")
     return named
@@ -54,43 +54,46 @@ def read_surroundings(origin: Origin, namespace: str | None, target: Target, cat
     if origin.dumps and not origin.is_cluster:
         return _of_dump(values, ", ".join(origin.dumps), namespace or "default", target, catalog)
     access = access_of(origin.kubeconfig, origin.context)
-    found = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress))
-    added = _of_dump(values, "", found.namespace, None, catalog)
-    return replace(found, places=[*found.places, *added.places], objects={**added.objects, **found.objects})
+    surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress))
+    added = _of_dump(values, "", surroundings.namespace, None, catalog)
+    places, objects = [*surroundings.places, *added.places], {**added.objects, **surroundings.objects}
+    return replace(surroundings, places=places, objects=objects)
 
 
 async def _read(client: Client, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
     near = Neighbours(client, catalog, namespace or client.namespace)
-    found = Surroundings(namespace=near.namespace, value={})
+    surroundings = Surroundings(namespace=near.namespace, value={})
     if target is not None:
-        found = await _around(near, await _target(near, *target, catalog))
+        surroundings = await _around(near, await _target(near, *target, catalog))
     reply = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
     if not reply.ok:
         near.unread["namespace"] = (
             f"you are not allowed to read namespace {near.namespace}: policies that select it by its labels may be missing"
         )
-    surveyed = await survey(client, (*_KINDS, _PODS), near.namespace, progress)
-    labels = [_NAMESPACE.trim(reply.body, "v1", "Namespace")] if reply.ok else []
-    found = _with_places(found, replace(surveyed, objects={**surveyed.objects, "Namespace": labels}), " of all namespaces")
-    queues = admission_queues.followed(kind for kind in admission_queues.KINDS if kind not in surveyed.unread)
-    return replace(found, objects={**found.objects, **queues}, unread={**near.unread, **found.unread})
+    state = await survey(client, (*_KINDS, _PODS), near.namespace, progress)
+    labels = [NAMESPACE.trim(reply.body, "v1", "Namespace")] if reply.ok else []
+    surroundings = _with_places(surroundings, replace(state, objects={**state.objects, "Namespace": labels}), " of all namespaces")
+    queues = admission_queues.followed(kind for kind in admission_queues.KINDS if kind not in state.unread)
+    return replace(surroundings, objects={**surroundings.objects, **queues}, unread={**near.unread, **surroundings.unread})
 
 
 def _of_dump(values: Sequence[Raw], file: str, namespace: str, target: Target, catalog: Catalog) -> Surroundings:
-    """Return what a dump has around a target. Raises InputError, about ``file``, if the target is not there."""
-    found = Surroundings(namespace=namespace, value={})
-    if target is not None:
-        type_, name = target
-        keys = ((key, value) for value in values if (key := dumped_key(value)) is not None)
-        objects = {(kind, where or "default", named): value for (kind, where, named), value in keys}
-        near = Dump(objects).near(namespace, type_, name, catalog)
-        if near is None:
-            kinds = {workload.kind for workload in kind_of(type_, catalog)}
-            names = [named for kind, where, named in objects if kind in kinds and where == namespace]
-            advice = hint(name, names) or "; set its namespace (-n NS), or add --kubeconfig FILE to read it from the cluster"
-            raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {namespace} of {file}{advice}")
-        found = near
-    return _with_places(found, of_values(values, (_NAMESPACE, *_KINDS, _PODS), namespace))
+    """Return what a dump has around a target. Raises InputError, which names ``file``, if the target is not there."""
+    around = Surroundings(namespace=namespace, value={}) if target is None else _in_dump(values, file, namespace, target, catalog)
+    return _with_places(around, of_values(values, (NAMESPACE, *_KINDS, _PODS), namespace))
+
+
+def _in_dump(values: Sequence[Raw], file: str, namespace: str, target: tuple[str, str], catalog: Catalog) -> Surroundings:
+    type_, name = target
+    keys = ((key, value) for value in values if (key := dumped_key(value)) is not None)
+    objects = {(kind, where or "default", named): value for (kind, where, named), value in keys}
+    around = Dump(objects).near(namespace, type_, name, catalog)
+    if around is not None:
+        return around
+    kinds = {workload.kind for workload in kind_of(type_, catalog)}
+    names = [named for kind, where, named in objects if kind in kinds and where == namespace]
+    advice = hint(name, names) or "; set its namespace (-n NS), or add --kubeconfig FILE to read it from the cluster"
+    raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {namespace} of {file}{advice}")
 
 
 Kinds = Collection[tuple[str, str]]
@@ -103,17 +106,17 @@ async def near(client: Client, namespace: str, target: tuple[str, str], catalog:
     Raises InputError if it is not there, and Unreachable.
     """
     around = Neighbours(client, catalog, namespace)
-    found = await _around(around, await _target(around, *target, catalog, kinds))
-    return replace(found, unread=dict(around.unread))
+    surroundings = await _around(around, await _target(around, *target, catalog, kinds))
+    return replace(surroundings, unread=dict(around.unread))
 
 
 async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kinds: Kinds | None = None) -> Raw:
     denied = ""
     looked_for = [
-        (version, one.resource)
-        for one in kind_of(type_, catalog)
-        for version in one.api_version
-        if kinds is None or (version.rpartition("/")[0], one.resource) in kinds
+        (version, workload.resource)
+        for workload in kind_of(type_, catalog)
+        for version in workload.api_version
+        if kinds is None or (version.rpartition("/")[0], workload.resource) in kinds
     ]
     for version, plural in looked_for:
         reply = await near.get(version, plural, name)
@@ -128,7 +131,7 @@ async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kin
     if denied:
         message = f'{denied} in namespace {near.namespace}; ask for the role "view" there, or set another namespace: -n NS'
         raise InputError(file=f"{type_}/{name}", message=message)
-    names = [one["metadata"]["name"] for version, plural in looked_for for one in await near.listed(version, plural)]
+    names = [value["metadata"]["name"] for version, plural in looked_for for value in await near.listed(version, plural)]
     advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
     raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}")
 
@@ -148,7 +151,7 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
     """Return the pods whose controllers lead to an object, and the objects between."""
     uid = value["metadata"].get("uid")
     known: dict[str, list[Raw]] = {}
-    found, between = [], {}
+    pods, between = [], {}
     for pod in await near.listed("v1", "pods"):
         reference = controller(pod)
         if reference is None:
@@ -156,28 +159,28 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
         above = str(reference.get("uid"))
         if above not in known:
             known[above] = [] if above == uid else await near.owners(pod)
-        if above == uid or any(one["metadata"].get("uid") == uid for one in known[above]):
-            found.append(pod)
-            between.update({one["metadata"]["uid"]: one for one in known[above] if one["metadata"].get("uid") != uid})
-    if not found:  # denied pods were never there: what would have made them is
+        if above == uid or any(owner["metadata"].get("uid") == uid for owner in known[above]):
+            pods.append(pod)
+            between.update({owner["metadata"]["uid"]: owner for owner in known[above] if owner["metadata"].get("uid") != uid})
+    if not pods:  # denied pods were never there: what would have made them is
         for version, plural in (("apps/v1", "replicasets"), ("batch/v1", "jobs")):
             between |= {
                 one["metadata"]["uid"]: one for one in await near.listed(version, plural) if (controller(one) or {}).get("uid") == uid
             }
-    return found, list(between.values())
+    return pods, list(between.values())
 
 
-def _with_places(found: Surroundings, surveyed: Survey, which: str = "") -> Surroundings:
+def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> Surroundings:
     """Return the surroundings with the places, policies and facts that were read of the cluster. ``which`` pods were read."""
-    missing = {kind: reason for kind, reason in unread(surveyed).items() if kind not in admission_queues.KINDS}
+    missing = {kind: reason for kind, reason in unread(state).items() if kind not in admission_queues.KINDS}
     if "Pod" in missing:
         missing["Pod"] += f"{which}, so the free amounts on nodes are unknown"
     return replace(
-        found,
-        places=[one for kind in ("Node", "NodePool", "DeviceClass") for one in surveyed.objects[kind]],
-        occupants=None if "Pod" in surveyed.unread else [one["takes"] for one in surveyed.objects["Pod"] if one["takes"] is not None],
-        objects=keyed(surveyed, (*_KINDS, _NAMESPACE)),
-        installed=is_installed(surveyed),
+        surroundings,
+        places=[value for kind in ("Node", "NodePool", "DeviceClass") for value in state.objects[kind]],
+        occupants=None if "Pod" in state.unread else [pod["takes"] for pod in state.objects["Pod"] if pod["takes"] is not None],
+        objects=keyed(state, (*_KINDS, NAMESPACE)),
+        installed=is_installed(state),
         unread=missing,
     )
 
@@ -191,7 +194,6 @@ _KINDS = tuple(replace(kind, trim=_TRIMS.get(kind.kind, kind.trim)) for kind in 
 """Policies and facts."""
 _PODS = Watched(kind="Pod", plural="pods", group="", versions=("v1",), trim=_occupies)
 """Of all namespaces: what they take of the nodes."""
-_NAMESPACE = next(kind for kind in DECISIVE if kind.kind == "Namespace")
 
 
 def dumped_key(value: Raw) -> Key | None:
@@ -233,12 +235,12 @@ class Dump:
     def near(self, namespace: str, type_: str, name: str, catalog: Catalog) -> Surroundings | None:
         """Return TYPE/NAME with its pods, owners, events and Kueue's Workloads; None if the dump does not have it. Raises InputError
         for a type that nobody knows."""
-        kinds = [one.kind for one in kind_of(type_, catalog)]
-        value = next((found for kind in kinds if (found := self._objects.get((kind, namespace, name))) is not None), None)
+        keys = [(workload.kind, namespace, name) for workload in kind_of(type_, catalog)]
+        value = next((self._objects[key] for key in keys if key in self._objects), None)
         if value is None:
             return None
         below = [] if value.get("kind") == "Pod" else list(self._below(value))
-        pods = [value] if value.get("kind") == "Pod" else [one for one in below if one.get("kind") == "Pod"][:MOST_PODS]
+        pods = [value] if value.get("kind") == "Pod" else [owned for owned in below if owned.get("kind") == "Pod"][:MOST_PODS]
         owners = list(self._owners(value))
         metadata = [(named.get("kind"), map_at(named, "metadata")) for named in (value, *below, *owners)]
         about = [key for kind, names in metadata for key in (text_of(names.get("uid")), _place(kind, names))]
@@ -257,9 +259,9 @@ class Dump:
             value = above
 
     def _below(self, value: Raw, depth: int = MOST_OWNERS) -> Iterator[Raw]:
-        for one in self._owned.get(text_of(map_at(value, "metadata").get("uid")), ()) if depth else ():
-            yield one
-            yield from self._below(one, depth - 1)
+        for owned in self._owned.get(text_of(map_at(value, "metadata").get("uid")), ()) if depth else ():
+            yield owned
+            yield from self._below(owned, depth - 1)
 
 
 def _about(event: Raw) -> str:

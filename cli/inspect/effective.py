@@ -136,7 +136,7 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
 
     If nodes may not be read, a platform is assumed and printed.
     """
-    from sources.namespace_state import read_namespace
+    from sources.state import read_namespace
 
     origin = origin_from(args)
     catalog, chosen = options(sources_from(as_of_a_cluster(args)))

@@ -12,7 +12,7 @@ from analysis.world.builder import WorldBuilder
 from analysis.world.counts import PolicyCount
 from analysis.world.world import World
 from catalog.prices import prices
-from sources.world_of_files import policies_of, world_of
+from sources.worlds import policies_of, world_of
 from tests.support.console.worlds import AT, LIBRARY, OPTIONS
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog

@@ -12,7 +12,7 @@ from analysis.world.recorded import Recorded
 from analysis.world.world import World
 from catalog.prices import prices
 from policies.state.updater import AUTO, Options
-from sources.world_of_files import policies_of, world_of
+from sources.worlds import policies_of, world_of
 from tests.support.generators.random_worlds import catalog
 
 LIBRARY = str(Path(__file__).resolve().parents[3] / "policies" / "library")
