@@ -9,7 +9,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from cli.options import add_cluster_options, add_snapshot_options, assumed_platforms, names, sources_from
+from cli.options import add_cluster_options, add_snapshot_options, assumed_platforms, names, origin_from, sources_from
 from cli.output import stderr
 from console.settings import LISTEN
 from policies.document import InputError
@@ -73,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(file="console", message="needs extra packages that are not installed: pip install 'gpu-berth[console]'") from None
     if args.every <= 0:
         raise InputError(file="--every", message=f"must be more than 0 seconds; got {args.every:g}")
+    origin_from(args)  # raises if files and a cluster are named
     sources = sources_from(args)
     if (args.files or args.dumps) and not (sources.platforms or sources.facts):
         sources = replace(sources, platforms=assumed_platforms())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from analysis.audit.stored_pod import widest
@@ -11,7 +12,8 @@ from analysis.scan.objects_read import Cluster
 from catalog import Catalog
 from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
-from cluster.survey.survey import Progress
+from cluster.survey.survey import Progress, Survey
+from cluster.watch.kinds import Watched
 from kube.tree import Raw
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, ClusterFacts
@@ -28,8 +30,7 @@ def read_scanned(origin: Origin, namespace: str | None, catalog: Catalog, progre
     """
     if origin.dumps:
         return scan_dump(values_of(origin.dumps), ", ".join(origin.dumps), namespace, catalog)
-    state = read_with_pods(origin, (*kinds(catalog, widest(catalog)), *OWNERS), namespace, progress)
-    return cluster_of(state.objects, unread(state), everything=not namespace)
+    return cluster_of(read_with_pods(origin, scanned_kinds(catalog), namespace, progress), namespace)
 
 
 def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: Catalog) -> Cluster:
@@ -40,19 +41,22 @@ def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: 
     if not any(value.get("kind") in ("Pod", "Node", "NodePool") for value in values):
         message = "has no Pod, Node or NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
         raise InputError(file=file, message=message)
-    state = of_values(values, (*kinds(catalog, widest(catalog)), *OWNERS), namespace)
-    return cluster_of(state.objects, unread(state), everything=not namespace)
+    return cluster_of(of_values(values, scanned_kinds(catalog), namespace), namespace)
 
 
 def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -> Cluster:
     """Return the cluster that has these objects and no others."""
-    state = of_values(list(values), (*kinds(catalog, widest(catalog)), *OWNERS), namespace)
-    return cluster_of(state.objects, {}, everything=not namespace)
+    return replace(cluster_of(of_values(list(values), scanned_kinds(catalog), namespace), namespace), unread={})
 
 
-def cluster_of(objects: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], *, everything: bool) -> Cluster:
-    """Return the cluster of trimmed objects by kind, of ``cluster.survey.scanned.kinds`` and ``OWNERS``. ``everything``: pods of all
-    namespaces are among them."""
+def scanned_kinds(catalog: Catalog) -> tuple[Watched, ...]:
+    """Return the kinds that are scanned."""
+    return (*kinds(catalog, widest(catalog)), *OWNERS)
+
+
+def cluster_of(state: Survey, namespace: str | None) -> Cluster:
+    """Return the cluster whose ``scanned_kinds`` were read, in all namespaces or in one."""
+    objects = state.objects
     facts = ClusterFacts.from_objects([value for kind in KINDS for value in objects.get(kind, ())])
     return Cluster(
         nodes=objects["Node"],
@@ -62,11 +66,11 @@ def cluster_of(objects: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], 
         facts=facts,
         pods=[pod["pod"] for pod in objects["Pod"] if "pod" in pod],
         waiting={(pod["pod"].namespace, pod["pod"].name): pod["waiting"] for pod in objects["Pod"] if "waiting" in pod},
-        occupants=[pod["takes"] for pod in objects["Pod"] if "takes" in pod] if everything else None,
+        occupants=[pod["takes"] for pod in objects["Pod"] if "takes" in pod] if not namespace else None,
         device_classes=objects["DeviceClass"],
         plain=Counter(pod["plain"] for pod in objects["Pod"] if "plain" in pod),
         owners=owners_of(objects),
-        unread=unread,
+        unread=unread(state),
         age=age,
     )
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from analysis.audit.stored_pod import Controller, StoredPod, widest
 from analysis.conditions.server_mode import as_served
@@ -30,7 +30,8 @@ from kube.tree import Raw, map_at, text_of
 from kube.well_known import NODE_POOL
 from policies.document import InputError
 from policies.facts.offered_devices import STACKS
-from policies.state.objects import Change, Key
+from policies.objects import definition
+from policies.state.objects import Key
 from policies.state.updater import Options, Update, Updater
 from policies.workloads.controllers import group_of
 from sources.sources import Origin
@@ -160,10 +161,9 @@ def read_with_pods(origin: Origin, kinds: Sequence[Watched], namespace: str | No
 class WholeCluster:
     """All that is audited: policies, facts, pods and their owners."""
 
-    policies: Mapping[Key, Change]
-    """Berth's own objects; none where its definitions are not installed."""
-    facts: Sequence[dict[str, Any]]
-    """Namespaces, nodes, NodePools, DeviceClasses, claims, and what the GPU Operator is told to run, trimmed."""
+    objects: Mapping[Key, Raw]
+    """Berth's own objects, none where its definitions are not installed, and the facts: Namespaces, Nodes, NodePools, DeviceClasses,
+    claims, and what the GPU Operator is told to run. All are trimmed."""
     pods: Sequence[StoredPod]
     """Those that may hold devices."""
     owners: Mapping[str, Controller]
@@ -178,9 +178,10 @@ class WholeCluster:
         """True if nodes and NodePools are known as the API server has them."""
         return self.unread.keys().isdisjoint({"Node", "NodePool"})
 
-    def changes(self) -> dict[Key, Change]:
-        """Return policies and facts by key, for an ``Updater``."""
-        return {**self.policies, **{key_of(value["kind"], value): value for value in self.facts}}
+    @property
+    def facts(self) -> list[Raw]:
+        """The objects that are not Berth's own."""
+        return [value for (kind, _, _), value in self.objects.items() if kind not in definition.KINDS]
 
 
 def read_whole(origin: Origin, namespace: str | None, catalog: Catalog, progress: Progress, instead: str = "") -> WholeCluster:
@@ -190,8 +191,7 @@ def read_whole(origin: Origin, namespace: str | None, catalog: Catalog, progress
     """
     state = read_with_pods(origin, (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS), namespace, progress, instead)
     return WholeCluster(
-        policies=keyed(state, OURS),
-        facts=[value for kind in FACTS for value in state.objects[kind.kind]],
+        objects=keyed(state, (*OURS, *FACTS)),
         pods=[value["pod"] for value in state.objects["Pod"] if value["pod"] is not None],
         owners=owners_of(state.objects),
         unread=unread(state),
@@ -209,7 +209,7 @@ class NamespaceState:
     """The objects of which the policies of one namespace are made, read with rights in that namespace alone."""
 
     namespace: str
-    objects: Mapping[Key, Change]
+    objects: Mapping[Key, Raw]
     """Policies and facts."""
     installed: bool
     """True if the cluster has the definitions of Berth's kinds, or files have a policy."""

@@ -12,7 +12,7 @@ from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.api_client import Client
 from cluster.survey.neighbours import Neighbours, controller
-from cluster.survey.scanned import offering, with_status
+from cluster.survey.scanned import as_scanned
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, QUEUES, Watched
 from kube.node import occupant
@@ -189,8 +189,7 @@ def _occupies(value: Raw, api_version: str, kind: str) -> Raw:
     return {"metadata": {"name": value["metadata"]["name"]}, "takes": occupant(value)}
 
 
-_TRIMS = {"Node": offering, "NodePool": with_status}
-_KINDS = tuple(replace(kind, trim=_TRIMS.get(kind.kind, kind.trim)) for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace")
+_KINDS = tuple(as_scanned(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"))
 """Policies and facts."""
 _PODS = Watched(kind="Pod", plural="pods", group="", versions=("v1",), trim=_occupies)
 """Of all namespaces: what they take of the nodes."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 
-from analysis.audit.stored_pod import widest
 from analysis.audit.stored_report import stored_report
 from analysis.why.surroundings import Surroundings
 from analysis.world.builder import WorldBuilder
@@ -18,8 +17,6 @@ from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Rejected, Unreachable
 from cluster.reports.stored_reports import FORMS
-from cluster.survey.owners import OWNERS
-from cluster.survey.scanned import kinds
 from cluster.survey.survey import Survey, survey
 from cluster.watch.kinds import SLICES, Watched, key_of
 from documents.files import read_policies
@@ -29,7 +26,7 @@ from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
 from policies.policy import CONTROLLER
 from policies.state.objects import Change, Key
-from sources.scanned_cluster import cluster_of, of_objects, scan_dump
+from sources.scanned_cluster import cluster_of, of_objects, scan_dump, scanned_kinds
 from sources.sources import DEFAULT_POLICIES, SourcesError
 from sources.state import FACTS, OURS, keyed, of_values, unread, values_of
 from sources.surroundings import Kinds, dumped_key, near
@@ -76,7 +73,7 @@ class WorldFollower:
         self._every = every
         self._namespace = namespace
         self._policies = policies
-        self._kinds = (*OURS, *kinds(catalog, widest(catalog)), *OWNERS, OF_BERTH, *REPORTS)
+        self._kinds = (*OURS, *scanned_kinds(catalog), OF_BERTH, *REPORTS)
         self._read = asyncio.Event()
         self.world: World | None = None
         self.stale = ""
@@ -121,7 +118,7 @@ class WorldFollower:
         missing = unread(state)
         return self._builder.build(
             objects,
-            cluster_of(state.objects, missing, everything=not self._namespace),
+            cluster_of(state, self._namespace),
             datetime.now(UTC),
             installed=self._policies is not None or not any(kind.kind in state.absent for kind in OURS),
             unread=missing,

@@ -129,8 +129,8 @@ def run(args: argparse.Namespace) -> int:
     if args.policies:
         snapshot: Snapshot = snapshot_from(args, state=found.facts, all_nodes=found.all_nodes)
     elif found.installed:
-        served = chosen if args.enforce_preview else as_served(chosen, found.policies)  # a preview is of what policies say
-        snapshot = Updater(catalog, served).apply(found.changes(), all_nodes=found.all_nodes).snapshot
+        served = chosen if args.enforce_preview else as_served(chosen, found.objects)  # a preview is of what policies say
+        snapshot = Updater(catalog, served).apply(found.objects, all_nodes=found.all_nodes).snapshot
         say_capped(snapshot, chosen)
     else:
         raise no_policies(origin, "berth audit --policies PATH")

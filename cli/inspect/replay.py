@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +109,7 @@ def _from_files(args: argparse.Namespace) -> Comparison:
     if not args.platforms:
         args.platforms = (AUTO,) if args.dumps else assumed_platforms()
     now = snapshot_from(args)
-    return _compared(args, now, _old(args, ()) if args.against else None)
+    return _compared(args, now, _old(args) if args.against else None)
 
 
 def _compared(args: argparse.Namespace, now: Snapshot, then: Snapshot | None) -> Comparison:
@@ -117,9 +117,12 @@ def _compared(args: argparse.Namespace, now: Snapshot, then: Snapshot | None) ->
     return Comparison(now=now, then=then, prices=cost, diffs=args.diff, namespace=args.namespace)
 
 
-def _old(args: argparse.Namespace, facts: Iterable[Mapping[str, Any]], *, all_nodes: bool = False) -> Snapshot:
-    """Return the policies of then, with the facts of now: which facts there were then no recording says."""
-    return load_sources(replace(sources_from(args), policies=tuple(args.against), facts=()), list(facts), all_nodes=all_nodes).snapshot
+def _old(args: argparse.Namespace, cluster: WholeCluster | None = None) -> Snapshot:
+    """Return the policies of then, with the facts of now, those of --from by default: no recording says which facts there were then."""
+    sources = replace(sources_from(args), policies=tuple(args.against))
+    if cluster is None:
+        return load_sources(sources).snapshot
+    return load_sources(replace(sources, facts=()), cluster.facts, all_nodes=cluster.all_nodes).snapshot
 
 
 def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
@@ -138,7 +141,7 @@ def _of_cluster(args: argparse.Namespace) -> Total:
     """Judge the pods of a cluster; or those of files, by the cluster's policies."""
     args = as_of_a_cluster(args)
     found, own, now = _cluster(args)
-    then = _old(args, found.facts, all_nodes=found.all_nodes) if args.against else own if args.policies and not args.files else None
+    then = _old(args, found) if args.against else own if args.policies and not args.files else None
     chosen = _compared(args, now, then)
     if args.files:
         return _of_files(args, chosen)
@@ -165,7 +168,7 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
         found = read_whole(origin, args.namespace, catalog, progress.read)
     for reason in found.unread.values():
         stderr.say(f"{reason}; results that depend on it are unknown")
-    own = Updater(catalog, settings).apply(found.changes(), all_nodes=found.all_nodes).snapshot if found.installed else None
+    own = Updater(catalog, settings).apply(found.objects, all_nodes=found.all_nodes).snapshot if found.installed else None
     now = snapshot_from(args, state=found.facts, all_nodes=found.all_nodes) if args.policies else own
     if now is None:
         raise no_policies(origin, "berth replay --policies PATH")
