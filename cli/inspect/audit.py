@@ -65,7 +65,6 @@ def add_parser(subcommands: Any) -> None:
                 "Preview a policy in Enforce, for existing pods and for last week's pods",
                 "%(prog)s --enforce-preview ClusterGPUPolicy/training --recordings /var/log/kubernetes/",
             ),
-            ("Audit a dump of a cluster, by the policies in it", "%(prog)s --from dump.yaml"),
             ("Summarize the cluster's reports as CSV", "%(prog)s --reports -n research -o csv"),
         ),
     )
