@@ -43,7 +43,7 @@ _EXPECTED = ("Node", "Pod", "NodePool")
 NAMESPACE = next(kind for kind in DECISIVE if kind.kind == "Namespace")
 ROLE = "berth-guardrails-view"
 """The ClusterRole of deploy/rbac.yaml that may read the cluster-scoped kinds."""
-_OF_NAMESPACES = tuple(kind for kind in KINDS if kind.kind in ("Node", "NodePool", *STACKS))
+_OPTIONAL = tuple(kind for kind in KINDS if kind.kind in ("Node", "NodePool", *STACKS))
 """Kinds that may be unreadable: few users may list nodes, and many clusters have no NodePools and no GPU Operator. Node labels
 determine the platforms, a NodePool's terminationGracePeriod limits those of pods, and the operator's objects tell which labels
 are maintained."""
@@ -228,17 +228,17 @@ def read_namespace(origin: Origin, namespace: str | None) -> NamespaceState:
     """
     if origin.dumps:
         name = namespace or "default"
-        state = of_values(values_of(origin.dumps), (NAMESPACE, *OURS, *_OF_NAMESPACES), name)
+        state = of_values(values_of(origin.dumps), (NAMESPACE, *OURS, *_OPTIONAL), name)
     else:
         name, state = call_cluster(access_of(origin.kubeconfig, origin.context), lambda client: _namespace_state(client, namespace))
-    objects = keyed(state, (NAMESPACE, *OURS, *_OF_NAMESPACES))
+    objects = keyed(state, (NAMESPACE, *OURS, *_OPTIONAL))
     return NamespaceState(namespace=name, objects=objects, installed=is_installed(state), nodes_unread="Node" in state.unread)
 
 
 async def _namespace_state(client: Client, namespace: str | None) -> tuple[str, Survey]:
     name = namespace or client.namespace
     value = await _namespace(client, name)
-    state = await survey(client, (*OURS, *_OF_NAMESPACES), name)
+    state = await survey(client, (*OURS, *_OPTIONAL), name)
     for kind in OURS:
         if kind.kind in state.absent:
             advice = "install the definitions: berth crds | kubectl apply --server-side -f -"
