@@ -28,7 +28,7 @@ from policies.policy import CONTROLLER
 from policies.state.objects import Change, Key
 from sources.scanned_cluster import cluster_of, of_objects, scan_dump, scanned_kinds
 from sources.sources import DEFAULT_POLICIES, SourcesError
-from sources.state import FACTS, OURS, keyed, of_values, unread, values_of
+from sources.state import FACTS, OURS, is_installed, keyed, of_values, unread, values_of
 from sources.surroundings import Kinds, dumped_key, near
 from telemetry import log
 
@@ -115,13 +115,12 @@ class WorldFollower:
     def _built(self, state: Survey, denied: Survey) -> World:
         objects = keyed(state, (*FACTS, SLICES, *(OURS if self._policies is None else ())))
         objects |= {key_of(value["kind"], value): value for value in self._policies or ()}
-        missing = unread(state)
         return self._builder.build(
             objects,
             cluster_of(state, self._namespace),
             datetime.now(UTC),
-            installed=self._policies is not None or not any(kind.kind in state.absent for kind in OURS),
-            unread=missing,
+            installed=self._policies is not None or is_installed(state),
+            unread=unread(state),
             happenings=newest(value["event"] for events in (state, denied) for value in events.objects["Event"]),
             reports=[value["report"] for kind in REPORTS for value in state.objects[kind.kind]],
         )
@@ -145,9 +144,9 @@ def world_of(builder: WorldBuilder, ours: Sequence[Raw], values: Sequence[Raw], 
     dumped = {key: value for value in values if (key := dumped_key(value)) is not None}
     objects: dict[Key, Change] = {key: value for key, value in dumped.items() if key[0] in KINDS}
     objects |= {key_of(str(value["kind"]), value): value for value in ours}
-    unread = cluster.unread if values else {"Node": "no cluster data was given: use berth console --from dump.yaml"}
+    missing = cluster.unread if values else {"Node": "no cluster data was given: use berth console --from dump.yaml"}
     events, reports = read_events(dumped.values())
-    return builder.build(objects, cluster, at, unread=unread, dumped=dumped, happenings=events, reports=reports)
+    return builder.build(objects, cluster, at, unread=missing, dumped=dumped, happenings=events, reports=reports)
 
 
 def policies_of(paths: Sequence[str], catalog: Catalog) -> list[Raw]:
