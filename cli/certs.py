@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from cluster.client.errors import AccessError, Failure, Rejected
 from documents.printable import printable
 from policies.document import InputError
 from registration.configurations import NAME
-from sources.from_cluster import default_kubeconfig
+from sources.state import access_of
 from webhook.settings import DEFAULT_SECRET
 
 WRONG = 1
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     namespace, slash, name = args.secret.partition("/")
     if not (namespace and slash and name):
         raise InputError(file="--secret", message=f'"{args.secret}" is not NAMESPACE/NAME; for example, write {DEFAULT_SECRET}')
-    access = Access(args.kubeconfig or default_kubeconfig(os.environ), args.context)
+    access = access_of(args.kubeconfig, args.context)
     try:
         if args.action == "rotate":
             asyncio.run(_ask(access, namespace, name, args.which))

@@ -9,7 +9,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from cli.options import add_cluster_options, add_snapshot_options, assumed_platforms, names, sources_from
+from cli.options import add_cluster_options, add_snapshot_options, assumed_platforms, names, origin_from, sources_from
 from cli.output import stderr
 from console.settings import LISTEN
 from policies.document import InputError
@@ -23,12 +23,12 @@ def add_parser(subcommands: Any) -> None:
         "console",
         help="open the web console: policy impact, GPU nodes, why a job waits",
         description="Serve a web console that shows the impact of policies, the GPU nodes, and why a job waits. It changes nothing. "
-        "It reads the cluster of the kubeconfig with your permissions, or no cluster with --facts or --files. "
+        "It reads the cluster of the kubeconfig with your permissions, or no cluster with --from or --files. "
         "Exit code 0: stopped, 2: invalid input.",
         examples=(
             ("The cluster of the kubeconfig", "%(prog)s"),
             ("Show what policies from files would do in that cluster", "%(prog)s --policies policies/library"),
-            ("Use files dumped from a cluster", "%(prog)s --facts docs/examples/cluster.yaml --policies policies/library"),
+            ("Use files dumped from a cluster", "%(prog)s --from docs/examples/cluster.yaml --policies policies/library"),
         ),
     )
     add = parser.add_argument
@@ -41,7 +41,7 @@ def add_parser(subcommands: Any) -> None:
         metavar="PATH",
         help="audit logs or AdmissionReviews whose pods are evaluated too; repeatable",
     )
-    add("--files", action="store_true", help="do not read a cluster, even without --facts")
+    add("--files", action="store_true", help="do not read a cluster, even without --from")
     add_cluster_options(parser, pods_of_all=True)
     _add_options_of_a_cluster(parser)
     add_snapshot_options(parser)
@@ -73,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(file="console", message="needs extra packages that are not installed: pip install 'gpu-berth[console]'") from None
     if args.every <= 0:
         raise InputError(file="--every", message=f"must be more than 0 seconds; got {args.every:g}")
+    origin_from(args)  # raises if files and a cluster are named
     sources = sources_from(args)
-    if (args.files or args.facts) and not (sources.platforms or sources.facts):
+    if (args.files or args.dumps) and not (sources.platforms or sources.facts):
         sources = replace(sources, platforms=assumed_platforms())
     return serve.run(args, sources, stderr.say)

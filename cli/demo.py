@@ -119,7 +119,7 @@ def _serving(port: int) -> Iterator[subprocess.Popen[str]]:
 @contextmanager
 def _console(port: int) -> Iterator[Callable[[], str]]:
     """Run the console's process, and end it on exit of the context; yield what waits for its address."""
-    files = ["--facts", str(RECORDED), "--policies", str(LIBRARY), "--policies", str(AUDITED)]
+    files = ["--from", str(RECORDED), "--policies", str(LIBRARY), "--policies", str(AUDITED)]
     command = [sys.executable, "-m", "cli.main", "console", *files, "--listen", f"127.0.0.1:{port}"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None

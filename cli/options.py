@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cli.output import stderr
+from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options
 from policies.verdict import MODES, Mode
-from sources.sources import MIG_STRATEGIES, QUEUES, Sources, load_sources, of_a_cluster
+from sources.sources import MIG_STRATEGIES, QUEUES, Origin, Sources, load_sources, of_a_cluster
 
 DEFAULT_PLATFORM = "karpenter-aws"
+DUMP_POLICIES = "kubectl get clustergpupolicies,gpupolicies,gpunodetemplates -A -o yaml > policies.yaml"
 
 
 def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
@@ -28,15 +30,9 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="policy file or folder; repeatable; default: the cluster's policies, or berth-default without a cluster",
+        help="policy file or folder; repeatable; default: the policies of the cluster or of --from, or berth-default without both",
     )
-    add(
-        "--facts",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="file or folder with Namespaces, Nodes, NodePools, DeviceClasses and resource claims of the cluster; repeatable",
-    )
+    add_from_option(group)
     add("--catalog", metavar="FILE", help="file that extends the GPU catalog: new GPUs, labels, resource names")
     help_ = (
         "node platforms of the cluster: karpenter-aws, eks-auto, eks-nodegroup, hyperpod, gke, aks, karpenter-azure, "
@@ -54,6 +50,13 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
     add("--platform-namespaces", type=names, default=(), metavar="NS,...", help=help_)
     help_ = "highest mode of any policy; default: Enforce (effective, why, audit and console: the cap of the cluster's server)"
     add("--max-mode", default="", metavar="|".join(MODES), help=help_)
+
+
+def add_from_option(parser: argparse._ActionsContainer) -> None:
+    """Add ``--from``, and ``--facts``, its name in 0.1, which help does not show."""
+    help_ = "file or folder to read instead of a cluster, such as a dump of kubectl get -o yaml; repeatable"
+    for option, text in (("--from", help_), ("--facts", argparse.SUPPRESS)):
+        parser.add_argument(option, dest="dumps", action="append", default=[], metavar="PATH", help=text)
 
 
 def add_cluster_options(parser: argparse.ArgumentParser, *, pods_of_all: bool = False) -> None:
@@ -87,7 +90,7 @@ def sources_from(args: argparse.Namespace) -> Sources:
     """Return the sources that the options name; nothing is checked yet."""
     return Sources(
         policies=tuple(args.policies),
-        facts=tuple(args.facts),
+        facts=tuple(args.dumps),
         catalog=args.catalog,
         platforms=args.platforms,
         mig_strategy=args.mig_strategy,
@@ -96,6 +99,22 @@ def sources_from(args: argparse.Namespace) -> Sources:
         max_mode=args.max_mode,
         console_url=getattr(args, "console_url", ""),
     )
+
+
+def origin_from(args: argparse.Namespace, *, both: bool = False) -> Origin:
+    """Return where the options say that a cluster is read. ``both``: files and a cluster may be named together. Raises InputError."""
+    origin = Origin(kubeconfig=args.kubeconfig, context=args.context, dumps=tuple(args.dumps))
+    if origin.dumps and origin.is_cluster and not both:
+        raise InputError(file="--from", message="reads files instead of a cluster; remove --kubeconfig and --context")
+    return origin
+
+
+def no_policies(origin: Origin, command: str) -> InputError:
+    """Return the error on a cluster, or on files, without policies. ``command``: what to type instead."""
+    if origin.dumps:
+        message = f"has no policy; dump the cluster's and add --from policies.yaml: {DUMP_POLICIES}; or name policies: {command}"
+        return InputError(file=", ".join(origin.dumps), message=message)
+    return InputError(file="cluster", message=f"Berth is not installed there; pass the policies to evaluate: {command}")
 
 
 def as_of_a_cluster(args: argparse.Namespace) -> argparse.Namespace:
@@ -112,14 +131,18 @@ def say_capped(snapshot: Snapshot, chosen: Options) -> None:
         )
 
 
-def snapshot_from(args: argparse.Namespace, given: Sequence[object] = (), *, all_nodes: bool = False) -> Snapshot:
+def snapshot_from(
+    args: argparse.Namespace, given: Sequence[object] = (), *, state: Sequence[object] | None = None, all_nodes: bool = False
+) -> Snapshot:
     """Build the snapshot from the options, and print warnings to standard error.
 
-    ``given``: objects that are facts in addition to those of --facts; ``all_nodes``: there are no other nodes and NodePools.
+    ``given``: objects that are facts in addition to those of --from; ``state``: all facts, read of a cluster or of --from;
+    ``all_nodes``: there are no other nodes and NodePools.
 
     Raises SourcesError with every InputError; the command then exits with 2.
     """
-    loaded = load_sources(sources_from(args), given, all_nodes=all_nodes)
+    sources = sources_from(args) if state is None else replace(sources_from(args), facts=())
+    loaded = load_sources(sources, given if state is None else state, all_nodes=all_nodes)
     for line in loaded.warnings:
         stderr.say(line)
     return loaded.snapshot

@@ -78,7 +78,8 @@ class Parser(argparse.ArgumentParser):
     def _nearest_option(self, option: str) -> str:
         from catalog.nearest import nearest
 
-        known = {name.lstrip("-"): name for name in self._option_string_actions if name.startswith("--")}
+        options = self._option_string_actions
+        known = {name.lstrip("-"): name for name, action in options.items() if name.startswith("--") and action.help != argparse.SUPPRESS}
         word = option.lstrip("-")
         begun = [name for name in known if word and name.startswith(word)]
         near = begun[0] if len(begun) == 1 else nearest(word, known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from cli import VERSION
@@ -78,7 +78,7 @@ def add_parser(subcommands: Any) -> None:
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("cluster", "watch policies and facts in a cluster, instead of --policies and --facts")
+    group = parser.add_argument_group("cluster", "watch policies and facts in a cluster, instead of --policies and --from")
     group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig of the cluster")
     group.add_argument("--context", metavar="NAME", help="context in that kubeconfig; default: the current context")
     group.add_argument("--in-cluster", action="store_true", help="use the service account of the pod that Berth runs in")
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     from webhook.settings import ServeSettings, SettingsError
 
     try:
-        settings = ServeSettings.from_args(args, sources_from(args), VERSION)
+        settings = ServeSettings.from_args(args, replace(sources_from(args), dumped_policies=False), VERSION)
     except SettingsError as error:
         for line in str(error).splitlines():
             stderr.say(line)

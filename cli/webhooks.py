@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from cryptography import x509
@@ -25,9 +25,6 @@ from registration.configurations import Manifest, Service, Url, first, manifests
 from registration.entries import CLAIMS, DEFAULT, InstallChoices
 from registration.match_conditions import PatternError
 from sources import webhooks_scope as scope
-
-if TYPE_CHECKING:
-    from sources.names_found import ClusterNames
 
 _SERVICE = re.compile(r"(?P<namespace>[a-z0-9]([-a-z0-9]*[a-z0-9])?)/(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)(:(?P<port>[0-9]{1,5}))?")
 """NAMESPACE/NAME[:PORT], with DNS labels as names."""
@@ -95,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(args: argparse.Namespace, catalog: Catalog) -> tuple[InstallChoices, ClusterNames | None]:
+def _chosen(args: argparse.Namespace, catalog: Catalog) -> tuple[InstallChoices, scope.ClusterNames | None]:
     claims = next((one for one in CLAIMS if one == args.claims), None)
     if claims is None:
         raise InputError(file="--claims", message=f"{scope.quoted(args.claims)} is not a valid value; write Fail, Ignore or Off")
@@ -107,16 +104,14 @@ def _chosen(args: argparse.Namespace, catalog: Catalog) -> tuple[InstallChoices,
     return InstallChoices(claims=claims, excluded=excluded, names=names, queues=args.queues), found
 
 
-def _found(args: argparse.Namespace, catalog: Catalog) -> ClusterNames | None:
+def _found(args: argparse.Namespace, catalog: Catalog) -> scope.ClusterNames | None:
     if args.in_cluster and args.kubeconfig is not None:
         raise InputError(file="--in-cluster", message="and --kubeconfig exclude each other; use one of them")
     if args.context is not None and args.kubeconfig is None:
         raise InputError(file="--context", message="needs a kubeconfig; add --kubeconfig FILE")
     if not args.in_cluster and args.kubeconfig is None:
         return None
-    from sources.names_found import read_names
-
-    return read_names(args.kubeconfig, args.context, catalog)
+    return scope.read_names(args.kubeconfig, args.context, catalog)
 
 
 def document(found: Sequence[Manifest], *, without_ca: bool, head: str = "") -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -19,10 +18,9 @@ from cluster.client.api_client import Access, Client
 from console.server.app import WorldSource
 from documents.prices import read_prices
 from policies.state.updater import Options
-from sources import world_of_files as files
-from sources.from_cluster import default_kubeconfig
 from sources.sources import Sources, of_a_cluster, options
-from sources.world_follower import WorldFollower
+from sources.state import access_of
+from sources.worlds import WorldFollower, policies_of, read_world
 
 Say = Callable[[str], None]
 
@@ -58,20 +56,20 @@ async def open_source(args: argparse.Namespace, sources: Sources, say: Say, acce
 
     Raises AccessError, InputError and SourcesError.
     """
-    if args.files or args.facts:
+    if args.files or args.dumps:
         given = _given(args, sources)
         made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog, say), _pause)
-        return Reading(source=Fixed(await asyncio.to_thread(files.world, made, sources.policies, sources.facts, given.catalog)))
+        return Reading(source=Fixed(await asyncio.to_thread(read_world, made, sources.policies, sources.facts, given.catalog)))
     given = _given(args, of_a_cluster(sources))
     client = await Client.connect(access or _access(args))
-    policies = files.policies_of(sources.policies, given.catalog) if sources.policies else None
+    policies = policies_of(sources.policies, given.catalog) if sources.policies else None
     made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog, say), _pause)
     follower = WorldFollower(client, made, given.catalog, args.every, args.namespace or "", policies)
     return Reading(source=follower, client=client, follow=follower.run, close=client.close)
 
 
 def _access(args: argparse.Namespace) -> Access:
-    return Access(None) if args.in_cluster else Access(args.kubeconfig or default_kubeconfig(os.environ), args.context)
+    return Access(None) if args.in_cluster else access_of(args.kubeconfig, args.context)
 
 
 def _pause() -> None:

@@ -53,8 +53,8 @@ def settings(args: argparse.Namespace) -> ConsoleSettings:
     """Return what the options come to. Raises SettingsError."""
     host, port = listen_address(args.listen, "--listen", LISTEN)
     signs_in = bool(args.in_cluster)
-    if signs_in and (args.kubeconfig or args.context or args.facts or args.files):
-        raise SettingsError("--in-cluster reads the pod's own cluster: remove --kubeconfig, --context, --facts and --files")
+    if signs_in and (args.kubeconfig or args.context or args.dumps or args.files):
+        raise SettingsError("--in-cluster reads the pod's own cluster: remove --kubeconfig, --context, --from and --files")
     if not signs_in and (given := [flag for name, flag in OF_A_CLUSTER.items() if getattr(args, name)]):
         raise SettingsError(f"{given[0]} applies only where users sign in: add --in-cluster, or remove it")
     if (args.tls_cert is None) != (args.tls_key is None) or (args.tls_cert and args.self_signed):

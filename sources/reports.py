@@ -10,6 +10,7 @@ from analysis.audit.stored_report import KINDS, StoredReport, is_ours, stored_re
 from documents.files import read_documents
 from kube.tree import map_at, text_of
 from policies.document import InputError, objects
+from sources.sources import Origin
 
 TYPED = "kubectl get reports -A -o json > reports.json"
 
@@ -51,40 +52,40 @@ class Reports:
 
 def of_files(paths: Sequence[str], namespace: str | None) -> Reports:
     """Read reports as kubectl prints them. Raises InputError if there is none in all of them."""
-    found = Reports()
-    given, found.errors = read_documents(paths)
+    reports = Reports()
+    given, reports.errors = read_documents(paths)
     for document in given:
         if isinstance(document.value, dict) and "items" in document.value and "kind" not in document.value:
-            found.errors.append(
+            reports.errors.append(
                 document.error((), f"is incomplete: it has items, but no kind: List after them; write it again with {TYPED}")
             )
             continue
-        for one in objects(document):
-            if isinstance(one, InputError):
-                found.errors.append(one)
-            elif isinstance(one.value, dict):
-                found.add(one.value, namespace)
-    if found.not_reports and not (found.found or found.others or found.errors):
+        for item in objects(document):
+            if isinstance(item, InputError):
+                reports.errors.append(item)
+            elif isinstance(item.value, dict):
+                reports.add(item.value, namespace)
+    if reports.not_reports and not (reports.found or reports.others or reports.errors):
         raise InputError(file=paths[0], message=f"has no report, only objects of other kinds; write reports with {TYPED}")
-    return found
+    return reports
 
 
-def of_cluster(kubeconfig: str | None, context: str | None, namespace: str | None, progress: Callable[[str, int], None]) -> Reports:
+def of_cluster(origin: Origin, namespace: str | None, progress: Callable[[str, int], None]) -> Reports:
     """Read those of all namespaces or of one, in the form in which the cluster has them. Raises InputError if it has none, or if they may
     not be read."""
     from cluster.reports.stored_reports import FORMS
-    from sources.whole_cluster import lists
+    from sources.state import read
 
     forms = [replace(form, trim=lambda value, version, kind: {**value, "kind": kind}) for form in FORMS]
-    read = lists(kubeconfig, context, namespace, forms, progress)
-    found = Reports()
+    survey = read(origin, forms, namespace, progress)
+    reports = Reports()
     for form in forms:
-        if form.kind in read.unread:
+        if form.kind in survey.unread:
             continue
-        for one in read.objects[form.kind]:
-            found.add(one, namespace)
-        return found
-    raise InputError(file="cluster", message="; ".join(_why(forms, read.unread, read.absent, namespace)))
+        for value in survey.objects[form.kind]:
+            reports.add(value, namespace)
+        return reports
+    raise InputError(file="cluster", message="; ".join(_why(forms, survey.unread, survey.absent, namespace)))
 
 
 def _why(forms: Sequence[Any], unread: Any, absent: Any, namespace: str | None) -> Iterator[str]:

@@ -10,9 +10,11 @@ import policies
 from catalog import Catalog
 from catalog.nearest import hint
 from documents.files import CatalogFilesError, read_catalog, read_documents, read_policies
-from policies.document import InputError, objects
+from policies.document import Document, InputError, objects
 from policies.facts.cluster_facts import ClusterFacts
 from policies.messages.console_link import LONGEST_URL, URL
+from policies.objects import definition
+from policies.objects.parse import parse_objects
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Options, Update, Updater
 from policies.verdict import MODES, Mode
@@ -46,11 +48,29 @@ class ClusterSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where the state of a cluster is read once: in the cluster, or in files in place of it."""
+
+    kubeconfig: str | None = None
+    """None: the one that kubectl finds."""
+    context: str | None = None
+    dumps: tuple[str, ...] = ()
+    """Files and folders; none: a cluster is read."""
+
+    @property
+    def is_cluster(self) -> bool:
+        """True if options name a cluster."""
+        return bool(self.kubeconfig or self.context)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """Paths are files or folders; texts are as typed, not checked yet."""
 
     policies: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
+    dumped_policies: bool = True
+    """True if the policies among ``facts`` are in force where ``policies`` names none."""
     catalog: str | None = None
     platforms: tuple[str, ...] = ()
     mig_strategy: str = ""
@@ -95,8 +115,13 @@ class SourceLoader:
         SourcesError with everything that is wrong, at once; the next call then starts from the last good set.
         """
         catalog, chosen, errors = _catalog_and_options(self.sources)
-        policy_set, bad_policies, warnings = read_policies(self.sources.policies or [str(DEFAULT_POLICIES)], catalog)
-        facts, bad_facts = read_facts(self.sources.facts, given)
+        dumped, bad_facts = read_dumps(self.sources.facts)
+        own = [item for item in dumped if self.sources.dumped_policies and item.value.get("kind") in definition.KINDS]
+        if own and not self.sources.policies:
+            policy_set, bad_policies, warnings = parse_objects(own, catalog)
+        else:
+            policy_set, bad_policies, warnings = read_policies(self.sources.policies or [str(DEFAULT_POLICIES)], catalog)
+        facts = ClusterFacts.from_objects([*(item.value for item in dumped), *given])
         errors += bad_policies + bad_facts
         if errors:
             raise SourcesError(errors)
@@ -113,13 +138,11 @@ def load_sources(sources: Sources, given: Sequence[object] = (), *, all_nodes: b
     return SourceLoader(sources).load(given, all_nodes=all_nodes)
 
 
-def read_facts(paths: Sequence[str], given: Sequence[object] = ()) -> tuple[ClusterFacts, list[InputError]]:
-    """Return the facts in dumps of Namespaces, Nodes, NodePools, DeviceClasses and claims, and in objects
-    read elsewhere; and the errors of what could not be read."""
-    found, errors = read_documents(paths)
-    items = [item for document in found for item in objects(document)]
-    errors += [item for item in items if isinstance(item, InputError)]
-    return ClusterFacts.from_objects([*(item.value for item in items if not isinstance(item, InputError)), *given]), errors
+def read_dumps(paths: Sequence[str]) -> tuple[list[Document], list[InputError]]:
+    """Return the objects of files, those of Lists one by one, and the errors of what could not be read."""
+    documents, errors = read_documents(paths)
+    items = [item for document in documents for item in objects(document)]
+    return [item for item in items if isinstance(item, Document)], [*errors, *(item for item in items if isinstance(item, InputError))]
 
 
 def of_a_cluster(sources: Sources) -> Sources:

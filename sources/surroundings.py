@@ -3,31 +3,29 @@ cluster, and the policies of its namespace. With the rights of whoever asks: wha
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
-from cluster.client.access import Access
 from cluster.client.api_client import Client
 from cluster.survey.neighbours import Neighbours
-from cluster.survey.scanned import with_status
+from cluster.survey.scanned import as_scanned
 from cluster.survey.survey import Progress, Survey, survey
-from cluster.watch.kinds import DECISIVE, QUEUES, Watched, key_of
-from cluster.watch.trims import whole_node
+from cluster.watch.kinds import DECISIVE, QUEUES, Watched
 from kube.node import occupant
 from kube.pod import controlling_owner
-from kube.tree import Raw
+from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.facts import admission_queues
-from policies.state.objects import Change, Key
-from sources.from_cluster import default_kubeconfig, run_reading
+from policies.state.objects import Key
+from sources.sources import Origin
+from sources.state import NAMESPACE, access_of, call_cluster, is_installed, keyed, of_values, unread, values_of
 
 SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
 """As kubectl has them."""
-_OURS = tuple(kind for kind in DECISIVE if kind.ours)
 
 
 def kind_of(text: str, catalog: Catalog) -> list[Workload]:
@@ -35,38 +33,68 @@ def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     InputError, with the nearest, if there is none."""
     wanted = SHORT.get(text.lower(), text).partition(".")[0].lower()
     named = [
-        one
-        for one in catalog.workloads
-        if one.resource and not one.cluster and wanted in (one.kind.lower(), one.name.lower(), one.resource)
+        workload
+        for workload in catalog.workloads
+        if workload.resource and not workload.cluster and wanted in (workload.kind.lower(), workload.name.lower(), workload.resource)
     ]
     if not named:
-        kinds = sorted({one.kind.lower() for one in catalog.workloads if one.resource and not one.cluster})
+        kinds = sorted({workload.kind.lower() for workload in catalog.workloads if workload.resource and not workload.cluster})
         advice = hint(text.lower(), kinds) or "; write pod, job, deployment or another kind that creates pods"
         raise InputError(file=text, message=f"is not a known type of workload{advice}")
     return named
 
 
-def read_surroundings(
-    kubeconfig: str | None, context: str | None, namespace: str | None, target: tuple[str, str] | None, catalog: Catalog, progress: Progress
-) -> Surroundings:
-    """Read around TYPE/NAME, or, without a target, the places and policies for an object of a file. Raises InputError."""
-    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
-    return run_reading(_read(access, namespace, target, catalog, progress))
+Target = tuple[str, str] | None
+"""(TYPE, NAME); None: only the places and policies are read, for an object of a file."""
 
 
-async def _read(
-    access: Access, namespace: str | None, target: tuple[str, str] | None, catalog: Catalog, progress: Progress
-) -> Surroundings:
-    client = await Client.connect(access)
-    try:
-        near = Neighbours(client, catalog, namespace or client.namespace)
-        found = Surroundings(namespace=near.namespace, value={})
-        if target is not None:
-            value = await _target(near, *target, catalog)
-            found = await _around(near, value)
-        return await _with_places(client, near, found, progress)
-    finally:
-        await client.close()
+def read_surroundings(origin: Origin, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
+    """Read around a target. Files are read in place of a cluster; if a cluster is named too, they add what it does not have, or what may
+    not be read there. Raises InputError."""
+    values = values_of(origin.dumps)
+    if origin.dumps and not origin.is_cluster:
+        return _of_dump(values, ", ".join(origin.dumps), namespace or "default", target, catalog)
+    access = access_of(origin.kubeconfig, origin.context)
+    surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress))
+    added = _of_dump(values, "", surroundings.namespace, None, catalog)
+    places, objects = [*surroundings.places, *added.places], {**added.objects, **surroundings.objects}
+    return replace(surroundings, places=places, objects=objects)
+
+
+async def _read(client: Client, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
+    near = Neighbours(client, catalog, namespace or client.namespace)
+    surroundings = Surroundings(namespace=near.namespace, value={})
+    if target is not None:
+        surroundings = await _around(near, await _target(near, *target, catalog))
+    reply = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
+    if not reply.ok:
+        near.unread["namespace"] = (
+            f"you are not allowed to read namespace {near.namespace}: policies that select it by its labels may be missing"
+        )
+    state = await survey(client, (*_KINDS, _PODS), near.namespace, progress)
+    labels = [NAMESPACE.trim(reply.body, "v1", "Namespace")] if reply.ok else []
+    surroundings = _with_places(surroundings, replace(state, objects={**state.objects, "Namespace": labels}), " of all namespaces")
+    queues = admission_queues.followed(kind for kind in admission_queues.KINDS if kind not in state.unread)
+    return replace(surroundings, objects={**surroundings.objects, **queues}, unread={**near.unread, **surroundings.unread})
+
+
+def _of_dump(values: Sequence[Raw], file: str, namespace: str, target: Target, catalog: Catalog) -> Surroundings:
+    """Return what a dump has around a target. Raises InputError, which names ``file``, if the target is not there."""
+    around = Surroundings(namespace=namespace, value={}) if target is None else _in_dump(values, file, namespace, target, catalog)
+    return _with_places(around, of_values(values, (NAMESPACE, *_KINDS, _PODS), namespace))
+
+
+def _in_dump(values: Sequence[Raw], file: str, namespace: str, target: tuple[str, str], catalog: Catalog) -> Surroundings:
+    type_, name = target
+    keys = ((key, value) for value in values if (key := dumped_key(value)) is not None)
+    objects = {(kind, where or "default", named): value for (kind, where, named), value in keys}
+    around = Dump(objects).near(namespace, type_, name, catalog)
+    if around is not None:
+        return around
+    kinds = {workload.kind for workload in kind_of(type_, catalog)}
+    names = [named for kind, where, named in objects if kind in kinds and where == namespace]
+    advice = hint(name, names) or "; set its namespace (-n NS), or add --kubeconfig FILE to read it from the cluster"
+    raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {namespace} of {file}{advice}")
 
 
 Kinds = Collection[tuple[str, str]]
@@ -79,17 +107,17 @@ async def near(client: Client, namespace: str, target: tuple[str, str], catalog:
     Raises InputError if it is not there, and Unreachable.
     """
     around = Neighbours(client, catalog, namespace)
-    found = await _around(around, await _target(around, *target, catalog, kinds))
-    return replace(found, unread=dict(around.unread))
+    surroundings = await _around(around, await _target(around, *target, catalog, kinds))
+    return replace(surroundings, unread=dict(around.unread))
 
 
 async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kinds: Kinds | None = None) -> Raw:
     denied = ""
     looked_for = [
-        (version, one.resource)
-        for one in kind_of(type_, catalog)
-        for version in one.api_version
-        if kinds is None or (version.rpartition("/")[0], one.resource) in kinds
+        (version, workload.resource)
+        for workload in kind_of(type_, catalog)
+        for version in workload.api_version
+        if kinds is None or (version.rpartition("/")[0], workload.resource) in kinds
     ]
     for version, plural in looked_for:
         reply = await near.get(version, plural, name)
@@ -104,7 +132,7 @@ async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kin
     if denied:
         message = f'{denied} in namespace {near.namespace}; ask for the role "view" there, or set another namespace: -n NS'
         raise InputError(file=f"{type_}/{name}", message=message)
-    names = [one["metadata"]["name"] for version, plural in looked_for for one in await near.listed(version, plural)]
+    names = [value["metadata"]["name"] for version, plural in looked_for for value in await near.listed(version, plural)]
     advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
     raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}")
 
@@ -124,59 +152,122 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
     """Return the pods whose controllers lead to an object, and the objects between."""
     uid = value["metadata"].get("uid")
     known: dict[str, list[Raw]] = {}
-    found, between = [], {}
+    pods, between = [], {}
     for pod in await near.listed("v1", "pods"):
-        owner = controlling_owner(pod["metadata"])
-        if not owner:
+        controller = controlling_owner(pod["metadata"])
+        if not controller:
             continue
-        above = str(owner.get("uid"))
+        above = str(controller.get("uid"))
         if above not in known:
             known[above] = [] if above == uid else await near.owners(pod)
-        if above == uid or any(one["metadata"].get("uid") == uid for one in known[above]):
-            found.append(pod)
-            between.update({one["metadata"]["uid"]: one for one in known[above] if one["metadata"].get("uid") != uid})
-    if not found:  # denied pods were never there: what would have made them is
+        if above == uid or any(owner["metadata"].get("uid") == uid for owner in known[above]):
+            pods.append(pod)
+            between.update({owner["metadata"]["uid"]: owner for owner in known[above] if owner["metadata"].get("uid") != uid})
+    if not pods:  # denied pods were never there: what would have made them is
         for version, plural in (("apps/v1", "replicasets"), ("batch/v1", "jobs")):
             listed = await near.listed(version, plural)
             between |= {one["metadata"]["uid"]: one for one in listed if controlling_owner(one["metadata"]).get("uid") == uid}
-    return found, list(between.values())
+    return pods, list(between.values())
 
 
-async def _with_places(client: Client, near: Neighbours, found: Surroundings, progress: Progress) -> Surroundings:
-    namespaces = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
-    kinds = {kind.kind: kind for kind in DECISIVE if kind.kind != "Namespace"}
-    kinds["Node"] = replace(kinds["Node"], trim=whole_node)
-    kinds["NodePool"] = replace(kinds["NodePool"], trim=with_status)
-    surveyed = await survey(client, (*kinds.values(), *QUEUES, _PODS), near.namespace, progress)
-    objects = [one for kind in (*kinds, *admission_queues.KINDS) for one in surveyed.objects[kind]]
-    if namespaces.ok and isinstance(namespaces.body, dict):
-        namespace = {**namespaces.body, "apiVersion": "v1", "kind": "Namespace"}
-        objects.append({key: namespace[key] for key in ("apiVersion", "kind", "metadata")})
-    else:
-        near.unread["namespace"] = (
-            f"you are not allowed to read namespace {near.namespace}: policies that select it by its labels may be missing"
-        )
-    unread = {kind: surveyed.unread[kind] for kind in (*kinds, "Pod") if kind in surveyed.unread.keys() - surveyed.absent}
-    if "Pod" in unread:
-        unread["Pod"] += " of all namespaces, so the free amounts on nodes are unknown"
+def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> Surroundings:
+    """Return the surroundings with the places, policies and facts that were read of the cluster. ``which`` pods were read."""
+    missing = {kind: reason for kind, reason in unread(state).items() if kind not in admission_queues.KINDS}
+    if "Pod" in missing:
+        missing["Pod"] += f"{which}, so the free amounts on nodes are unknown"
     return replace(
-        found,
-        places=[one for kind in ("Node", "NodePool", "DeviceClass") for one in surveyed.objects[kind]],
-        occupants=None if "Pod" in surveyed.unread else [one["takes"] for one in surveyed.objects["Pod"] if one["takes"] is not None],
-        objects={**{key_of(one["kind"], one): one for one in objects}, **_followed(surveyed)},
-        installed=not any(kind.kind in surveyed.absent for kind in _OURS),
-        unread={**near.unread, **unread},
+        surroundings,
+        places=[value for kind in ("Node", "NodePool", "DeviceClass") for value in state.objects[kind]],
+        occupants=None if "Pod" in state.unread else [pod["takes"] for pod in state.objects["Pod"] if pod["takes"] is not None],
+        objects=keyed(state, (*_KINDS, NAMESPACE)),
+        installed=is_installed(state),
+        unread=missing,
     )
-
-
-def _followed(surveyed: Survey) -> dict[Key, Change]:
-    """Return which of Kueue's kinds were read: few users may read ClusterQueues, and what they lack is no more than a reason less."""
-    return admission_queues.followed(kind for kind in admission_queues.KINDS if kind not in surveyed.unread)
 
 
 def _occupies(value: Raw, api_version: str, kind: str) -> Raw:
     return {"metadata": {"name": value["metadata"]["name"]}, "takes": occupant(value)}
 
 
+_KINDS = tuple(as_scanned(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"))
+"""Policies and facts."""
 _PODS = Watched(kind="Pod", plural="pods", group="", versions=("v1",), trim=_occupies)
 """Of all namespaces: what they take of the nodes."""
+
+
+def dumped_key(value: Raw) -> Key | None:
+    """Return the key of an object of a file; None if it has no kind or no name."""
+    metadata = map_at(value, "metadata")
+    kind, name, namespace = value.get("kind"), metadata.get("name"), metadata.get("namespace")
+    if not isinstance(kind, str) or not isinstance(name, str):
+        return None
+    return kind, namespace if isinstance(namespace, str) else "", name
+
+
+MOST_OWNERS = 8
+"""As in ``cluster.survey.neighbours``."""
+MOST_PODS = 500
+"""Pods of one workload that are looked at."""
+
+
+class Dump:
+    """The objects of a dump, by what leads to them."""
+
+    def __init__(self, objects: Mapping[Key, Raw]) -> None:
+        self._objects = objects
+        self._by_uid: dict[str, Raw] = {}
+        self._owned: dict[str, list[Raw]] = defaultdict(list)
+        self._events: dict[str, list[Raw]] = defaultdict(list)
+        self._queued: dict[str, list[Raw]] = defaultdict(list)
+        for (kind, namespace, _), value in self._objects.items():
+            if kind == "Event":
+                self._events[_about(value)].append(value)
+                continue
+            metadata = map_at(value, "metadata")
+            self._by_uid[text_of(metadata.get("uid"))] = value
+            if owner := controlling_owner(metadata):
+                self._owned[text_of(owner.get("uid"))].append(value)
+            if text_of(value.get("apiVersion")).startswith("kueue.x-k8s.io/"):
+                self._queued[namespace].append(value)
+        self._by_uid.pop("", None)
+        self._owned.pop("", None)
+
+    def near(self, namespace: str, type_: str, name: str, catalog: Catalog) -> Surroundings | None:
+        """Return TYPE/NAME with its pods, owners, events and Kueue's Workloads; None if the dump does not have it. Raises InputError
+        for a type that nobody knows."""
+        keys = [(workload.kind, namespace, name) for workload in kind_of(type_, catalog)]
+        value = next((self._objects[key] for key in keys if key in self._objects), None)
+        if value is None:
+            return None
+        below = [] if value.get("kind") == "Pod" else list(self._below(value))
+        pods = [value] if value.get("kind") == "Pod" else [owned for owned in below if owned.get("kind") == "Pod"][:MOST_PODS]
+        owners = list(self._owners(value))
+        metadata = [(named.get("kind"), map_at(named, "metadata")) for named in (value, *below, *owners)]
+        about = [key for kind, names in metadata for key in (text_of(names.get("uid")), _place(kind, names))]
+        events = [event for key in about for event in self._events.get(key, ())]
+        return Surroundings(
+            namespace=namespace, value=value, pods=pods, owners=owners, events=events, queued=self._queued.get(namespace, [])
+        )
+
+    def _owners(self, value: Raw) -> Iterator[Raw]:
+        for _ in range(MOST_OWNERS):
+            above = self._by_uid.get(text_of(controlling_owner(map_at(value, "metadata")).get("uid")))
+            if above is None:
+                return
+            yield above
+            value = above
+
+    def _below(self, value: Raw, depth: int = MOST_OWNERS) -> Iterator[Raw]:
+        for owned in self._owned.get(text_of(map_at(value, "metadata").get("uid")), ()) if depth else ():
+            yield owned
+            yield from self._below(owned, depth - 1)
+
+
+def _about(event: Raw) -> str:
+    """Return the uid of an event's object; without one, its kind and name, which an earlier object may have had too."""
+    regarding = map_at(event, "involvedObject") or map_at(event, "regarding")
+    return text_of(regarding.get("uid")) or _place(regarding.get("kind"), regarding)
+
+
+def _place(kind: object, names: Mapping[str, object]) -> str:
+    return f"{kind}/{text_of(names.get('namespace'))}/{text_of(names.get('name'))}"

@@ -1,25 +1,34 @@
-"""The scope of ``berth webhooks``: the namespaces whose pods are not judged, and resource names besides the
-catalog's."""
+"""The scope of ``berth webhooks``: the namespaces whose pods are not judged, and resource names besides the catalog's, as options
+name them and as a cluster has them."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 from catalog import Catalog
 from documents.files import read_catalog
 from policies.document import InputError
-from policies.pods.unlisted_accelerators import is_extended
+from policies.facts.cluster_facts import ClusterFacts
+from policies.pods.unlisted_accelerators import is_extended, overlooked
 from registration.entries import ALWAYS, InstallChoices
-
-if TYPE_CHECKING:
-    from sources.names_found import ClusterNames
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """The name of a namespace: a DNS label (RFC 1123)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNames:
+    """The names found in one cluster at one moment."""
+
+    namespaces: frozenset[str]
+    names: tuple[str, ...]
+    """Extended resources for which the webhooks are to be called, besides those of the catalog."""
+    unread: tuple[str, ...]
+    """The reasons why nodes or DeviceClasses could not be read, a sentence for each."""
 
 
 def quoted(text: str) -> str:
@@ -45,6 +54,29 @@ def namespaces(given: Sequence[str]) -> tuple[str, ...]:
             message = f"{quoted(name)} is not a valid name of a namespace; see kubectl get namespaces"
             raise InputError(file="--exclude-namespace", message=message)
     return tuple(given)
+
+
+def read_names(kubeconfig: str | None, context: str | None, catalog: Catalog) -> ClusterNames:
+    """Read the names of a cluster. ``kubeconfig`` None: with the service account of the pod that this runs
+    in.
+
+    Raises InputError if the cluster is unreachable, or namespaces may not be read.
+    """
+    from cluster.client.access import Access
+    from cluster.survey.survey import survey
+    from cluster.watch.kinds import KINDS
+    from sources.state import call_cluster, unread
+
+    kinds = tuple(kind for kind in KINDS if kind.kind in ("Namespace", "Node", "DeviceClass"))
+    state = call_cluster(Access(kubeconfig, context), lambda client: survey(client, kinds))
+    if "Namespace" in state.unread:
+        message = f"cannot list namespaces ({state.unread['Namespace']}); ask for permission to list them"
+        raise InputError(file="cluster", message=message)
+    resources = {kind.kind: kind.resource for kind in kinds}
+    reasons = (f"{resources[kind]} cannot be listed, so their resource names are unknown: {why}" for kind, why in unread(state).items())
+    facts = ClusterFacts.from_objects([*state.objects["Node"], *state.objects["DeviceClass"]], frozenset())
+    namespaces = frozenset(value["metadata"]["name"] for value in state.objects["Namespace"])
+    return ClusterNames(namespaces=namespaces, names=overlooked(facts, catalog), unread=tuple(reasons))
 
 
 def excluded(catalog: Catalog, by_flag: Sequence[str], *, own: bool, found: ClusterNames | None) -> tuple[str, ...]:

@@ -166,9 +166,9 @@ def cluster_source(args: argparse.Namespace, lease: str = DEFAULT_LEASE) -> Clus
         return None
     if args.kubeconfig and args.in_cluster:
         raise SettingsError("--kubeconfig FILE and --in-cluster exclude each other: use one of them")
-    if args.policies or args.facts:
+    if args.policies or args.dumps:
         raise SettingsError(
-            "--policies and --facts read files, --kubeconfig and --in-cluster read the cluster: use one or the other"
+            "--policies and --from read files, --kubeconfig and --in-cluster read the cluster: use one or the other"
             " (kubectl apply -f FILE adds policies to the cluster)"
         )
     if args.in_cluster and args.context:

@@ -32,7 +32,7 @@ _SPECS: tuple[dict[str, Any], ...] = (
 
 
 def write(number: int, folder: Path) -> None:
-    """Write ``policies``, a folder of so many, library included, and ``namespaces.yaml``: for --policies and --facts."""
+    """Write ``policies``, a folder of so many, library included, and ``namespaces.yaml``: for --policies and --from."""
     policies = folder / "policies"
     shutil.copytree(LIBRARY, policies)
     values = list(_policies(number - SHIPPED))

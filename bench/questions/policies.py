@@ -67,7 +67,7 @@ def _serving(setting: BenchSetting, number: int) -> AbstractContextManager[Candi
     folder = setting.folder / f"policies-{number}"
     folder.mkdir()
     many_policies.write(number, folder)
-    options = ("--policies", str(folder / "policies"), "--facts", str(folder / "namespaces.yaml"))
+    options = ("--policies", str(folder / "policies"), "--from", str(folder / "namespaces.yaml"))
     return berth(setting, *options, name=f"{number:,} policies")
 
 

@@ -77,7 +77,7 @@ def command(name: str) -> Command:
 
 def _command(name: str, summary: str, found: Parser) -> Command:
     options, places = [], []
-    for action in found._actions:
+    for action in (action for action in found._actions if action.help != argparse.SUPPRESS):
         repeated = action.nargs in ("+", "*") or isinstance(action, argparse._AppendAction)
         if action.option_strings:
             flags = tuple(sorted(action.option_strings, key=len))

@@ -22,6 +22,8 @@ from cli.options import (
     add_snapshot_options,
     as_of_a_cluster,
     in_mode,
+    no_policies,
+    origin_from,
     say_capped,
     snapshot_from,
     sources_from,
@@ -40,11 +42,11 @@ from webhook.settings import DEFAULT_AUDIT_LEASE as DEFAULT_LEASE
 from webhook.settings import DEFAULT_HEALTH, DEFAULT_WATCH
 
 if TYPE_CHECKING:
-    from sources.whole_cluster import WholeCluster  # imports aiohttp, which takes a tenth of a second
+    from sources.state import WholeCluster  # imports aiohttp, which takes a tenth of a second
 
 
 _INSTEAD = "; or use Berth's reports, which needs only permission to list them: berth audit --reports"
-_JUDGING = ("serve", "policies", "facts", "as_mode", "prices", "recordings", "catalog", "platforms", "mig_strategy", "queues")
+_JUDGING = ("serve", "policies", "dumps", "as_mode", "prices", "recordings", "catalog", "platforms", "mig_strategy", "queues")
 """Options that say how pods are judged."""
 
 
@@ -112,27 +114,25 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.in_cluster:
         raise InputError(file="--in-cluster", message="needs --serve; to read a cluster once, use --kubeconfig FILE")
-    from sources import whole_cluster
     from sources.scanned_cluster import age
+    from sources.state import read_whole
 
-    if args.facts:
-        raise InputError(file="--facts", message="audit reads the facts from the cluster; remove --facts")
+    origin = origin_from(args)
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
     with reading() as progress:
-        found = whole_cluster.read_whole(args.kubeconfig, args.context, args.namespace, catalog, progress.read, _INSTEAD)
+        found = read_whole(origin, args.namespace, catalog, progress.read, _INSTEAD)
     for reason in found.unread.values():
         stderr.say(f"{reason}; results that depend on it are unknown")
     if args.policies:
-        snapshot: Snapshot = snapshot_from(args, found.facts, all_nodes=found.all_nodes)
+        snapshot: Snapshot = snapshot_from(args, state=found.facts, all_nodes=found.all_nodes)
     elif found.installed:
-        served = chosen if args.enforce_preview else as_served(chosen, found.policies)  # a preview is of what policies say
-        snapshot = Updater(catalog, served).apply(found.changes(), all_nodes=found.all_nodes).snapshot
+        served = chosen if args.enforce_preview else as_served(chosen, found.objects)  # a preview is of what policies say
+        snapshot = Updater(catalog, served).apply(found.objects, all_nodes=found.all_nodes).snapshot
         say_capped(snapshot, chosen)
     else:
-        message = "Berth is not installed there; pass the policies to evaluate: berth audit --policies PATH"
-        raise InputError(file="cluster", message=message)
+        raise no_policies(origin, "berth audit --policies PATH")
     if args.enforce_preview:
         return _preview(args, found, snapshot, cost, chosen)
     if args.as_mode:
@@ -153,13 +153,13 @@ def _reported(args: argparse.Namespace) -> int:
 
     for name in _JUDGING:
         if getattr(args, name):
-            option = f"--{'as' if name == 'as_mode' else name.replace('_', '-')}"
+            option = {"as_mode": "--as", "dumps": "--from"}.get(name, f"--{name.replace('_', '-')}")
             raise InputError(file="--reports", message=f"reads finished results and evaluates nothing: remove {option}")
     if args.reports:
         found = reports.of_files(args.reports, args.namespace)
     else:
         with reading() as progress:
-            found = reports.of_cluster(args.kubeconfig, args.context, args.namespace, progress.read)
+            found = reports.of_cluster(origin_from(args), args.namespace, progress.read)
     for error in found.errors:
         print(stderr.line(error), file=sys.stderr)
     if found.errors and not found.found:

@@ -23,6 +23,8 @@ from cli.options import (
     add_snapshot_options,
     as_of_a_cluster,
     assumed_platforms,
+    no_policies,
+    origin_from,
     say_capped,
     snapshot_from,
     sources_from,
@@ -49,12 +51,12 @@ def add_parser(subcommands: Any) -> None:
         "effective",
         help="show the effective policy of a namespace",
         description="Show the effective policy for GPU pods in a namespace: each field, its value, the policy that set it, and what it "
-        "clipped or overrode. Reads the cluster of the kubeconfig, or with --policies only files. "
+        "clipped or overrode. Reads the cluster of the kubeconfig, or with --from or --policies only files. "
         "Exit code 0: success, 2: invalid input.",
         examples=(
             ("For all GPU pods in a namespace of the cluster", "%(prog)s -n research"),
             ("For Jobs with eight GPUs that run six hours", "%(prog)s -n research --workload Job --gpus 8 --duration 6h"),
-            ("From files, without a cluster", "%(prog)s --policies policies/ --facts namespaces.yaml -n research -o json"),
+            ("From files, without a cluster", "%(prog)s --policies policies/ --from namespaces.yaml -n research -o json"),
         ),
     )
     add = parser.add_argument
@@ -97,7 +99,7 @@ def _seconds(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
-    snapshot, namespace, wrong = _of_files(args) if args.policies else _of_cluster(args)
+    snapshot, namespace, wrong = _of_policy_files(args) if args.policies else _of_cluster(args)
     kind = PodKind(workload=_workload(args.workload, snapshot.catalog), labels=args.pod_labels, gpus=args.gpus, seconds=args.duration)
     answer = effective(snapshot.facts_for(namespace), kind)
     if args.output == "table":
@@ -112,36 +114,46 @@ _Found = tuple[Snapshot, str, Sequence[ObjectEntry]]
 """The snapshot, the namespace, and the objects that are not accepted."""
 
 
-def _of_files(args: argparse.Namespace) -> _Found:
+def _of_policy_files(args: argparse.Namespace) -> _Found:
     if args.kubeconfig or args.context:
         raise InputError(file="--policies", message="reads files, and --kubeconfig and --context read a cluster; use one or the other")
     if not args.platforms:
         args.platforms = assumed_platforms()
     snapshot, namespace = snapshot_from(args), args.namespace or "default"
-    known = set(snapshot.cluster.namespaces)
-    if known and namespace not in known:
-        raise InputError(file="--namespace", message=f'"{namespace}" is not in the --facts{hint(namespace, known)}')
+    _check_namespace(namespace, snapshot)
     return snapshot, namespace, ()
 
 
+def _check_namespace(name: str, snapshot: Snapshot) -> None:
+    """Raise InputError with a hint if files have Namespaces, but not this one."""
+    known = set(snapshot.cluster.namespaces)
+    if known and name not in known:
+        raise InputError(file="--namespace", message=f'"{name}" is not in the files of --from{hint(name, known)}')
+
+
 def _of_cluster(args: argparse.Namespace) -> _Found:
-    """Read from a cluster. Platforms and the MIG strategy are detected from nodes, as by the servers.
+    """Read from a cluster, or from --from. Platforms and the MIG strategy are detected from nodes, as by the servers.
 
     If nodes may not be read, a platform is assumed and printed.
     """
-    from sources import from_cluster
+    from sources.state import read_namespace
 
-    if args.facts:
-        raise InputError(file="--facts", message="needs policies from files too: add --policies PATH, or remove --facts")
+    origin = origin_from(args)
     catalog, chosen = options(sources_from(as_of_a_cluster(args)))
-    found = from_cluster.read_namespace(args.kubeconfig, args.context, args.namespace, catalog, chosen)
-    if not found.snapshot.placed and "Node" in found.unread:
+    state = read_namespace(origin, args.namespace)
+    if not state.installed:
+        raise no_policies(origin, "berth effective --policies PATH")
+    update = state.update(catalog, chosen)
+    if origin.dumps:
+        _check_namespace(state.namespace, update.snapshot)
+    if not update.snapshot.placed and state.nodes_unread:
         chosen = replace(chosen, platforms=assumed_platforms())
-        found = from_cluster.read_namespace(args.kubeconfig, args.context, args.namespace, catalog, chosen)
-    elif not found.snapshot.placed:
+        update = state.update(catalog, chosen)
+    elif not update.snapshot.placed:
         stderr.say("no node shows the platform, so placement is checked but not written; set --platforms")
-    say_capped(found.snapshot, chosen)
-    return found.snapshot, found.namespace, found.not_accepted
+    say_capped(update.snapshot, chosen)
+    wrong = [entry for _, entry in sorted(update.entries.items()) if entry.understood.errors]
+    return update.snapshot, state.namespace, wrong
 
 
 def _workload(name: str | None, catalog: Catalog) -> str | None:

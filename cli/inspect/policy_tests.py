@@ -104,7 +104,7 @@ def _defaults(args: argparse.Namespace) -> dict[str, Any]:
     """Return what stands for the keys that a case leaves out."""
     given = {
         "policies": [os.path.abspath(path) for path in args.policies],
-        "facts": [os.path.abspath(path) for path in args.facts],
+        "facts": [os.path.abspath(path) for path in args.dumps],
         "catalog": [os.path.abspath(args.catalog)] if args.catalog else [],
         "platforms": list(args.platforms),
         "migStrategy": args.mig_strategy,

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from analysis.audit.assessment import Assessment
 from catalog.prices import prices
-from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, assumed_platforms, snapshot_from, sources_from
+from cli.options import (
+    add_cluster_options,
+    add_snapshot_options,
+    as_of_a_cluster,
+    assumed_platforms,
+    no_policies,
+    origin_from,
+    snapshot_from,
+    sources_from,
+)
 from cli.output import stderr
 from cli.replaying import ci_output, existing, processes, statements, text_output
 from cli.replaying.comparison import Comparison
@@ -29,11 +38,10 @@ from policies.state.updater import AUTO, Updater
 from sources.sources import load_sources, options
 
 if TYPE_CHECKING:
-    from sources.whole_cluster import WholeCluster
+    from sources.state import WholeCluster
 
 CLUSTER = "cluster"
 SAME, OTHERWISE, BAD_INPUT = 0, 1, 2
-_NOW_ONLY = "pass the policies to evaluate: berth replay --policies PATH"
 
 
 def add_parser(subcommands: Any) -> None:
@@ -99,9 +107,9 @@ def _from_files(args: argparse.Namespace) -> Comparison:
     """Return what is compared, of files alone."""
     args = argparse.Namespace(**vars(args))
     if not args.platforms:
-        args.platforms = (AUTO,) if args.facts else assumed_platforms()
+        args.platforms = (AUTO,) if args.dumps else assumed_platforms()
     now = snapshot_from(args)
-    return _compared(args, now, _old(args, ()) if args.against else None)
+    return _compared(args, now, _old(args) if args.against else None)
 
 
 def _compared(args: argparse.Namespace, now: Snapshot, then: Snapshot | None) -> Comparison:
@@ -109,9 +117,12 @@ def _compared(args: argparse.Namespace, now: Snapshot, then: Snapshot | None) ->
     return Comparison(now=now, then=then, prices=cost, diffs=args.diff, namespace=args.namespace)
 
 
-def _old(args: argparse.Namespace, facts: Iterable[Mapping[str, Any]], *, all_nodes: bool = False) -> Snapshot:
-    """Return the policies of then, with the facts of now: which facts there were then no recording says."""
-    return load_sources(replace(sources_from(args), policies=tuple(args.against)), list(facts), all_nodes=all_nodes).snapshot
+def _old(args: argparse.Namespace, cluster: WholeCluster | None = None) -> Snapshot:
+    """Return the policies of then, with the facts of now, those of --from by default: no recording says which facts there were then."""
+    sources = replace(sources_from(args), policies=tuple(args.against))
+    if cluster is None:
+        return load_sources(sources).snapshot
+    return load_sources(replace(sources, facts=()), cluster.facts, all_nodes=cluster.all_nodes).snapshot
 
 
 def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
@@ -130,7 +141,7 @@ def _of_cluster(args: argparse.Namespace) -> Total:
     """Judge the pods of a cluster; or those of files, by the cluster's policies."""
     args = as_of_a_cluster(args)
     found, own, now = _cluster(args)
-    then = _old(args, found.facts, all_nodes=found.all_nodes) if args.against else own if args.policies and not args.files else None
+    then = _old(args, found) if args.against else own if args.policies and not args.files else None
     chosen = _compared(args, now, then)
     if args.files:
         return _of_files(args, chosen)
@@ -149,17 +160,16 @@ def _add_reported(args: argparse.Namespace, total: Total) -> None:
 
 def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, Snapshot]:
     """Return what was read of a cluster, its own policies if it has any, and those to judge by, with its facts."""
-    from sources import whole_cluster
+    from sources.state import read_whole
 
-    if args.facts:
-        raise InputError(file="--facts", message="facts are read from the cluster; remove --facts, or pass FILEs and --policies")
+    origin = origin_from(args)
     catalog, settings = options(sources_from(args))
     with reading() as progress:
-        found = whole_cluster.read_whole(args.kubeconfig, args.context, args.namespace, catalog, progress.read)
+        found = read_whole(origin, args.namespace, catalog, progress.read)
     for reason in found.unread.values():
         stderr.say(f"{reason}; results that depend on it are unknown")
-    own = Updater(catalog, settings).apply(found.changes(), all_nodes=found.all_nodes).snapshot if found.installed else None
-    now = snapshot_from(args, found.facts, all_nodes=found.all_nodes) if args.policies else own
+    own = Updater(catalog, settings).apply(found.objects, all_nodes=found.all_nodes).snapshot if found.installed else None
+    now = snapshot_from(args, state=found.facts, all_nodes=found.all_nodes) if args.policies else own
     if now is None:
-        raise InputError(file=CLUSTER, message=f"Berth is not installed there; {_NOW_ONLY}")
+        raise no_policies(origin, "berth replay --policies PATH")
     return found, own, now

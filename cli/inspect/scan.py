@@ -17,7 +17,7 @@ from analysis.scan.seen import see
 from analysis.scan.suggestions.written import suggestions
 from catalog import Catalog
 from catalog.prices import prices
-from cli.options import add_cluster_options, names
+from cli.options import add_cluster_options, add_from_option, names, origin_from
 from cli.terminal import screen
 from cli.terminal.progress import reading
 from documents.prices import read_prices
@@ -56,14 +56,7 @@ def add_parser(subcommands: Any) -> None:
         metavar="P,...",
         help="node platforms of the cluster; default: detect them from Nodes and NodePools",
     )
-    add(
-        "--from",
-        dest="dumps",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="read a dump of kubectl get -o yaml instead of a cluster; repeatable",
-    )
+    add_from_option(parser)
     add_cluster_options(parser, pods_of_all=True)
     parser.set_defaults(run=run)
 
@@ -72,19 +65,15 @@ def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
     from analysis.admission.patch_applier import apply_patch
     from cli.output import scan_output, suggested
-    from sources import scanned_cluster
+    from sources.scanned_cluster import read_scanned
 
     if args.diff and args.output != "text":
         raise InputError(file="--diff", message=f"prints text; remove -o {args.output}")
-    if args.dumps and (args.kubeconfig or args.context):
-        raise InputError(file="--from", message="reads files instead of a cluster; remove --kubeconfig and --context")
+    origin = origin_from(args)
     catalog, chosen = options(of_a_cluster(Sources(catalog=args.catalog, platforms=args.platforms)))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
-    if args.dumps:
-        cluster = scanned_cluster.recorded(args.dumps, args.namespace, catalog)
-    else:
-        with reading() as progress:
-            cluster = scanned_cluster.read_scanned(args.kubeconfig, args.context, args.namespace, catalog, progress.read)
+    with reading() as progress:
+        cluster = read_scanned(origin, args.namespace, catalog, progress.read)
     snapshot = shipped(catalog, chosen, cluster)
     seen, remedies = see(cluster, snapshot, cost), Remedies(snapshot, apply_patch)
     with reading() as progress:

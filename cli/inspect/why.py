@@ -16,21 +16,16 @@ from analysis.conditions.server_mode import as_served
 from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
 from catalog.prices import prices
-from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, say_capped, snapshot_from, sources_from
+from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, origin_from, say_capped, snapshot_from, sources_from
 from cli.output import stderr
 from cli.terminal import screen
 from cli.terminal.progress import reading
-from cluster.watch.kinds import key_of
 from documents.files import read_objects
-from kube.tree import map_at
 from policies.document import InputError
-from policies.facts.cluster_facts import KINDS
 from policies.placement.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from sources.sources import options
-
-PLACES = ("Node", "NodePool", "DeviceClass")
 
 
 def add_parser(subcommands: Any) -> None:
@@ -44,7 +39,7 @@ def add_parser(subcommands: Any) -> None:
         examples=(
             ("Explain why a pod is pending", "%(prog)s pod/train-0 -n research"),
             ("Explain why a Job has no pods, and write the fix to a file", "%(prog)s job/train --fix fix.yaml"),
-            ("Check a manifest before you create it, against dumped nodes", "%(prog)s -f train.yaml --facts nodes.yaml"),
+            ("Check a manifest before you create it, against a dump of a cluster", "%(prog)s -f train.yaml --from dump.yaml"),
         ),
     )
     add = parser.add_argument
@@ -53,7 +48,7 @@ def add_parser(subcommands: Any) -> None:
         "--file",
         "-f",
         metavar="FILE",
-        help="explain a manifest that is not created yet; -: standard input; with --facts, no cluster is read",
+        help="explain a manifest that is not created yet; -: standard input; with --from, no cluster is read",
     )
     add("--namespace", "-n", metavar="NS", help="namespace; default: that of the kubeconfig context")
     add("--output", "-o", choices=("text", "json"), default="text", help="output format; default: text")
@@ -83,35 +78,32 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
     from analysis.why.explain import Explainer
-    from sources import surroundings as asked_cluster
+    from sources.surroundings import kind_of, read_surroundings
 
     type_, slash, name = args.target.partition("/")
     if not slash or not type_ or not name:
         raise InputError(file=args.target, message="is not TYPE/NAME; write for example pod/train-0")
-    asked_cluster.kind_of(type_, catalog)
+    kind_of(type_, catalog)
     with reading() as progress:
-        asked = asked_cluster.read_surroundings(args.kubeconfig, args.context, args.namespace, (type_, name), catalog, progress.read)
+        asked = read_surroundings(origin_from(args, both=True), args.namespace, (type_, name), catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
-    explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
+    explainer = Explainer(snapshot, _fleet(asked, snapshot), prices(catalog))
     return explainer.of_object(args.target, asked, made_of(asked, catalog))
 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
     from analysis.admission.manifests import read_manifest
     from analysis.why.explain import Explainer
-    from sources import surroundings as asked_cluster
+    from sources.surroundings import read_surroundings
 
     manifests = [read_manifest(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
     manifest = next((one for one in manifests if one.subjects), None)
     if manifest is None:
         raise InputError(file=args.file, message="has no pod and no workload that creates pods")
-    if args.facts:
-        asked = Surroundings(namespace=manifest.namespace, value={})
-    else:
-        with reading() as progress:
-            asked = asked_cluster.read_surroundings(args.kubeconfig, args.context, manifest.namespace, None, catalog, progress.read)
+    with reading() as progress:
+        asked = read_surroundings(origin_from(args, both=True), manifest.namespace, None, catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
-    explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
+    explainer = Explainer(snapshot, _fleet(asked, snapshot), prices(catalog))
     title = f"{manifest.kind.lower()}/{manifest.name}"
     return explainer.of_manifest(title, manifest, list(asked.unread.values()))
 
@@ -119,25 +111,18 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
 def _snapshot(args: argparse.Namespace, asked: Surroundings, catalog: Catalog, chosen: Options) -> Snapshot:
     """Return the policies of --policies over the facts, or the cluster's own: none where Berth is not installed."""
     if args.policies:
-        return snapshot_from(args, [one for one in asked.objects.values() if one])
-    given = {key_of(one["kind"], one): one for one in _given(args) if one.get("kind") in KINDS and "name" in map_at(one, "metadata")}
-    snapshot = Updater(catalog, as_served(chosen, asked.objects)).apply({**given, **asked.objects}).snapshot
+        return snapshot_from(args, state=[value for value in asked.objects.values() if value])
+    snapshot = Updater(catalog, as_served(chosen, asked.objects)).apply(asked.objects).snapshot
     say_capped(snapshot, chosen)
     return snapshot
 
 
-def _given(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the objects of --facts."""
-    return [item.value for item in read_objects(args.facts) if isinstance(item.value, dict)]
-
-
-def _fleet(asked: Surroundings, given: list[dict[str, Any]], snapshot: Snapshot) -> Fleet | None:
+def _fleet(asked: Surroundings, snapshot: Snapshot) -> Fleet | None:
     """Return the places; None if neither nodes nor NodePools are known."""
-    places = [*asked.places, *(one for one in given if one.get("kind") in PLACES)]
-    if not places and ("Node" in asked.unread or not asked.objects):
+    if not asked.places and ("Node" in asked.unread or not asked.objects):
         return None
     open_ended = True if "Node" in asked.unread or "NodePool" in asked.unread else None
-    return fleet_of(places, catalog=snapshot.catalog, tables=snapshot.tables, occupants=asked.occupants, open_ended=open_ended)
+    return fleet_of(asked.places, catalog=snapshot.catalog, tables=snapshot.tables, occupants=asked.occupants, open_ended=open_ended)
 
 
 def _fix(file: str, value: Any) -> None:

@@ -59,7 +59,8 @@ def _words(told: Iterable[Told], now: datetime) -> Iterator[str]:
 def _places(found: Explanation) -> Iterator[str | Styled]:
     if found.outlook is None:
         if found.state in ("pending", "proposed"):
-            yield "Nodes are unknown here, so there are no reasons by node and no fix; give a dump of them: --facts nodes.yaml"
+            yield "Nodes are unknown here, so there are no reasons by node and no fix."
+            yield "Add a dump of them: --from nodes.yaml, and --kubeconfig FILE if a cluster is read."
         return
     yield from ("", "Where it could run:") if found.where else ("", "There are no nodes and no NodePools.")
     for one in found.where[:MOST_PLACES]:

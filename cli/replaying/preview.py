@@ -19,7 +19,7 @@ from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from sources.sources import SourcesError
-from sources.whole_cluster import WholeCluster
+from sources.state import WholeCluster
 
 MISSING, ADVICE = "there is no policy", "berth audit lists them"
 POLICIES = ("ClusterGPUPolicy", "GPUPolicy")
@@ -27,7 +27,7 @@ POLICIES = ("ClusterGPUPolicy", "GPUPolicy")
 
 def of_cluster(found: WholeCluster, name: str, catalog: Catalog, options: Options) -> Snapshot:
     """Return the cluster's own policies with one in Enforce. Raises InputError for one that is not there."""
-    changes: dict[Key, Change] = dict(found.changes())
+    changes: dict[Key, Change] = dict(found.objects)
     key = chosen(name, {id_of(key): key for key in changes if key[0] in POLICIES}, missing=MISSING, advice=ADVICE)
     before: Mapping[str, Any] = changes[key] or {}
     spec = before.get("spec")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,14 +22,17 @@ from policies.pods.projection import Reads
 
 def kinds(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:
     """Return the kinds: facts, nodes whole in what they offer, node classes, and pods."""
-    facts = tuple(kind for kind in KINDS if not kind.ours and kind not in QUEUES and kind.kind not in ("Node", "NodePool"))
     return (
-        *facts,
-        replace(next(kind for kind in KINDS if kind.kind == "NodePool"), trim=with_status),
-        Watched(kind="Node", plural="nodes", group="", versions=("v1",), page=100, trim=whole_node),
+        *as_scanned(kind for kind in KINDS if not kind.ours and kind not in QUEUES),
         Watched(kind="EC2NodeClass", plural="ec2nodeclasses", group="karpenter.k8s.aws", versions=("v1", "v1beta1"), trim=spec_alone),
         Watched(kind="Pod", plural="pods", group="", versions=("v1",), namespaced=True, need="required", trim=_pods(catalog, wide)),
     )
+
+
+def as_scanned(kinds: Iterable[Watched]) -> Iterator[Watched]:
+    """Yield the kinds, nodes and NodePools with what they offer."""
+    trims = {"Node": whole_node, "NodePool": with_status}
+    return (replace(kind, trim=trims.get(kind.kind, kind.trim)) for kind in kinds)
 
 
 def with_status(value: Raw, api_version: str, kind: str) -> Raw:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 
 from analysis.why.surroundings import Surroundings
@@ -13,81 +12,19 @@ from console.server.page import Visit
 from console.world.derived import Derived
 from console.world.scope import ListedKind
 from console.world.view import View
-from kube.pod import controlling_owner
-from kube.tree import Raw, map_at, text_of
+from kube.tree import Raw, text_of
 from policies.document import InputError
 from policies.workloads.templates import workload_of
-from sources.surroundings import kind_of
+from sources.surroundings import Dump, kind_of
 
 QUEUED = ListedKind("kueue.x-k8s.io", "workloads")
-MOST_OWNERS = 8
-"""As in ``cluster.survey.neighbours``."""
-MOST_PODS = 500
-"""Pods of one workload that are looked at."""
 
 
-class Dump:
-    """The objects of a dump, by what leads to them."""
-
-    def __init__(self, world: World) -> None:
-        self._objects = world.dumped or {}
-        self._by_uid: dict[str, Raw] = {}
-        self._owned: dict[str, list[Raw]] = defaultdict(list)
-        self._events: dict[str, list[Raw]] = defaultdict(list)
-        self._queued: dict[str, list[Raw]] = defaultdict(list)
-        for (kind, namespace, _), value in self._objects.items():
-            if kind == "Event":
-                self._events[_about(value)].append(value)
-                continue
-            metadata = map_at(value, "metadata")
-            self._by_uid[text_of(metadata.get("uid"))] = value
-            if owner := controlling_owner(metadata):
-                self._owned[text_of(owner.get("uid"))].append(value)
-            if text_of(value.get("apiVersion")).startswith("kueue.x-k8s.io/"):
-                self._queued[namespace].append(value)
-        self._by_uid.pop("", None)
-        self._owned.pop("", None)
-
-    def near(self, namespace: str, type_: str, name: str, catalog: Catalog) -> Surroundings | None:
-        """Return TYPE/NAME with its pods, owners, events and Kueue's Workloads; None if the dump does not have it. Raises InputError
-        for a type that nobody knows."""
-        kinds = [one.kind for one in kind_of(type_, catalog)]
-        value = next((found for kind in kinds if (found := self._objects.get((kind, namespace, name))) is not None), None)
-        if value is None:
-            return None
-        below = [] if value.get("kind") == "Pod" else list(self._below(value))
-        pods = [value] if value.get("kind") == "Pod" else [one for one in below if one.get("kind") == "Pod"][:MOST_PODS]
-        owners = list(self._owners(value))
-        events = [event for one in (value, *below, *owners) for event in self._events.get(_self(one), ())]
-        return Surroundings(
-            namespace=namespace, value=value, pods=pods, owners=owners, events=events, queued=self._queued.get(namespace, [])
-        )
-
-    def _owners(self, value: Raw) -> Iterator[Raw]:
-        for _ in range(MOST_OWNERS):
-            above = self._by_uid.get(text_of(controlling_owner(map_at(value, "metadata")).get("uid")))
-            if above is None:
-                return
-            yield above
-            value = above
-
-    def _below(self, value: Raw, depth: int = MOST_OWNERS) -> Iterator[Raw]:
-        for one in self._owned.get(text_of(map_at(value, "metadata").get("uid")), ()) if depth else ():
-            yield one
-            yield from self._below(one, depth - 1)
+def _dump(world: World) -> Dump:
+    return Dump(world.dumped or {})
 
 
-def _self(value: Raw) -> str:
-    metadata = map_at(value, "metadata")
-    return f"{value.get('kind')}/{text_of(metadata.get('namespace'))}/{text_of(metadata.get('name'))}"
-
-
-def _about(event: Raw) -> str:
-    regarding = map_at(event, "involvedObject") or map_at(event, "regarding")
-    return f"{regarding.get('kind')}/{text_of(regarding.get('namespace'))}/{text_of(regarding.get('name'))}"
-
-
-DUMPS = Derived(Dump)
+DUMPS = Derived(_dump)
 
 
 def surroundings_in_dump(world: World, namespace: str, type_: str, name: str) -> Surroundings:

@@ -31,6 +31,15 @@ def test_paths_are_given_by_repeating_the_option() -> None:
     assert sources_from(parsed("--policies", "a", "--policies", "b")).policies == ("a", "b")
 
 
+def test_the_former_name_of_from_is_accepted() -> None:
+    """--facts PATH is --from PATH, in any order with it, and help does not show it."""
+    assert sources_from(parsed("--from", "a", "--facts", "b", "--from", "c")).facts == ("a", "b", "c")
+    command = argparse.ArgumentParser()
+    add_snapshot_options(command)
+    assert "--from" in command.format_help()
+    assert "--facts" not in command.format_help()
+
+
 def test_names_are_split_at_commas() -> None:
     """Spaces and repeats do not matter."""
     assert sources_from(parsed("--platforms", "gke, gfd,gke,")).platforms == ("gke", "gfd")

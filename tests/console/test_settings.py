@@ -22,7 +22,7 @@ def chosen(*words: str) -> ConsoleSettings:
         (("--in-cluster", "--self-signed", "d", "--insecure-http"), "remove --tls-cert and --self-signed"),
         (("--in-cluster", "--tls-cert", "f"), "set --tls-cert FILE and --tls-key FILE"),
         (("--in-cluster", "--tls-cert", "f", "--tls-key", "k", "--self-signed", "d"), "(not both)"),
-        (("--in-cluster", "--facts", "f"), "remove --kubeconfig, --context, --facts and --files"),
+        (("--in-cluster", "--from", "f"), "remove --kubeconfig, --context, --from and --files"),
         (("--session", "1h"), "--session applies only where users sign in: add --in-cluster"),
         (("--audience", "a"), "--audience applies only where users sign in"),
         (("--in-cluster", "--session", "59s"), "is not between 1m and 24h"),

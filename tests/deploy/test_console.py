@@ -6,7 +6,7 @@ from analysis.audit.stored_pod import widest
 from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from console.access.rights import CLUSTER_WIDE, NAMESPACED, REPORTS
-from sources.whole_cluster import OURS
+from sources.state import OURS
 from tests.deploy.rendering import Raw, component, of_kind, rendered, the
 from tests.deploy.variants import VARIANTS
 from tests.support.generators.random_worlds import catalog

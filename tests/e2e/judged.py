@@ -79,7 +79,7 @@ def judged(
     names["plain"] = _namespace(cluster, f"{name}-plain", {}, objects)
     facts = cluster.folder / f"facts-{scope}.yaml"
     dump(cluster, known, facts)
-    where = ("--platforms", "gfd", "--facts", str(facts), "--lame-duck", "0", *options)  # its registration is gone before it is
+    where = ("--platforms", "gfd", "--from", str(facts), "--lame-duck", "0", *options)  # its registration is gone before it is
     try:
         with registered(cluster, scope, [policies or POLICIES / f"{name}.yaml"], *where, excluded=excluded, by=by) as berth:
             yield Judged(cluster=cluster, berth=berth, facts=facts, names=names)

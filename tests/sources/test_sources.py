@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from policies.facts.cluster_facts import ClusterFacts
 from policies.offers.constraints import Compiler
-from sources.sources import SourceLoader, Sources, SourcesError, load_sources, options, read_facts
+from sources.sources import SourceLoader, Sources, SourcesError, load_sources, options, read_dumps
 
 POLICY = "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: {name: mine}\nspec: {default: {acceleratorTaints: Tolerate}}\n"
 
@@ -52,8 +54,9 @@ def test_facts_are_read_from_lists_and_documents(tmp_path: Path) -> None:
         "- {apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n"
         "apiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {gpu: t4}}\n"
     )
-    facts, wrong = read_facts([str(tmp_path)])
+    items, wrong = read_dumps([str(tmp_path)])
     assert wrong == []
+    facts = ClusterFacts.from_objects(item.value for item in items)
     assert facts.namespaces == {"a": {"team": "x"}}
     assert facts.nodes == {"n1": {"gpu": "t4"}}
 
@@ -62,10 +65,24 @@ def test_facts_that_are_no_objects_are_told(tmp_path: Path) -> None:
     """A list inside a List and a bare text have their path in the message; the rest is still read."""
     file = tmp_path / "facts.yaml"
     file.write_text("kind: List\nitems:\n- text\n- {kind: Namespace, metadata: {name: a}}\n")
-    facts, wrong = read_facts([str(file)])
-    assert list(facts.namespaces) == ["a"]
+    items, wrong = read_dumps([str(file)])
+    assert [item.value["metadata"]["name"] for item in items] == ["a"]
     assert len(wrong) == 1
     assert "items[0]" in str(wrong[0])
+
+
+def test_policies_among_the_facts_are_in_force_unless_others_are_named(tmp_path: Path) -> None:
+    """A server that reads files takes only facts from them."""
+    dump, others = tmp_path / "dump.yaml", tmp_path / "others.yaml"
+    dump.write_text(f"{POLICY}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: a}}\n")
+    others.write_text(POLICY.replace("mine", "others"))
+    sources = Sources(facts=(str(dump),))
+    assert [compiled.policy.name for compiled in load_sources(sources).snapshot.policies] == ["mine"]
+    named = load_sources(replace(sources, policies=(str(others),))).snapshot
+    assert [compiled.policy.name for compiled in named.policies] == ["others"]
+    served = SourceLoader(replace(sources, dumped_policies=False)).load().snapshot
+    assert [compiled.policy.name for compiled in served.policies] == ["berth-default"]
+    assert list(served.cluster.namespaces) == ["a"]
 
 
 def test_a_catalog_is_laid_over_ours(tmp_path: Path) -> None:

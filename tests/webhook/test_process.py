@@ -33,7 +33,7 @@ TASKS = [
     (SERVE, "webhook.reload.file_watcher:PolicyFileWatcher.follow", "policies"),
     (SERVE, "webhook.serve:every_second", "certificate"),
     (AUDIT, "webhook.audit.auditor:Auditor.run", "audit"),
-    (CONSOLE, "sources.world_follower:WorldFollower.run", "reading"),
+    (CONSOLE, "sources.worlds:WorldFollower.run", "reading"),
     (["console", "--listen", "127.0.0.1:0", "--files", "--self-signed", "{folder}/ca"], "console.certificate:every_second", "certificate"),
 ]
 

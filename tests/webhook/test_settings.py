@@ -30,7 +30,7 @@ def from_args(**given: object) -> ServeSettings:
         "leaf_life": None,
         "ca_overlap": None,
     }
-    files: dict[str, object] = {"policies": [], "facts": [], "kubeconfig": None, "context": None, "in_cluster": False}
+    files: dict[str, object] = {"policies": [], "dumps": [], "kubeconfig": None, "context": None, "in_cluster": False}
     cluster: dict[str, object] = {"watch": "60", "lease": DEFAULT_LEASE}
     return ServeSettings.from_args(argparse.Namespace(**{**args, **files, **cluster, **given}), Sources(), "1.2.3")
 
@@ -42,7 +42,7 @@ def from_args(**given: object) -> ServeSettings:
         pytest.param({"kubeconfig": "f", "in_cluster": True}, "use one of them", id="both"),
         pytest.param({"in_cluster": True, "context": "prod"}, "instead of --in-cluster", id="context-in-cluster"),
         pytest.param({"kubeconfig": "f", "policies": ["p"]}, "kubectl apply -f FILE", id="policies-too"),
-        pytest.param({"in_cluster": True, "facts": ["p"]}, "use one or the other", id="facts-too"),
+        pytest.param({"in_cluster": True, "dumps": ["p"]}, "use one or the other", id="facts-too"),
         pytest.param({"kubeconfig": "f", "watch": "2"}, "5 and 3600 seconds; for example, write --watch 60", id="short-watch"),
         pytest.param({"kubeconfig": "f", "watch": "1m"}, '--watch "1m" is not', id="watch-with-unit"),
         pytest.param(

@@ -12,7 +12,7 @@ from analysis.world.builder import WorldBuilder
 from analysis.world.counts import PolicyCount
 from analysis.world.world import World
 from catalog.prices import prices
-from sources.world_of_files import of_values, policies_of
+from sources.worlds import policies_of, world_of
 from tests.support.console.worlds import AT, LIBRARY, OPTIONS
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
@@ -20,7 +20,7 @@ from tests.support.recorded import eks
 
 
 def built(builder: WorldBuilder, objects: list[dict[str, Any]], ours: list[dict[str, Any]]) -> World:
-    return of_values(builder, ours, objects, "dump.yaml", catalog(), AT)
+    return world_of(builder, ours, objects, "dump.yaml", catalog(), AT)
 
 
 def new() -> WorldBuilder:

@@ -162,3 +162,10 @@ def test_what_fish_offers(folder: Path, line: str, offered: set[str]) -> None:
 def test_all_models_are_offered(folder: Path) -> None:
     """Those of the catalog, and their groups."""
     assert of_fish(folder, "berth gpus ") == set(read_catalog([]).model_names)
+
+
+def test_a_deprecated_option_is_not_offered() -> None:
+    """--facts is accepted, but only --from is completed."""
+    flags = {flag for subcommand in commands() for option in subcommand.options for flag in option.flags}
+    assert "--from" in flags
+    assert "--facts" not in flags

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.cli.inspect.test_effective import somebody
+from tests.support.cluster.dumped import OURS, dump
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane
@@ -237,3 +238,29 @@ def test_the_clusters_own_policies_are_audited(run: Run, bare: Cluster, policies
     assert run("--kubeconfig", str(bare.kubeconfig), *preview) == run(
         "--kubeconfig", str(bare.kubeconfig), "--policies", policies, *preview
     )
+
+
+def test_a_dump_is_audited_as_its_cluster(run: Run, bare: Cluster, policies: str, tmp_path: Path) -> None:
+    """By policies of files, and by the cluster's own, which are among the dumped objects; what the dump lacks is named."""
+    cluster = ("--kubeconfig", str(bare.kubeconfig))
+    facts = ("--from", dump(bare, tmp_path, "namespaces,nodes,pods,replicasets,jobs"))
+    code, out, err = run(*facts, "--policies", policies)
+    assert (code, out) == run(*cluster, "--policies", policies)[:2]
+    nodes = "the dump has no nodepools.karpenter.sh, but nodes with the label karpenter.sh/nodepool"
+    assert err == f"berth: {nodes}; results that depend on it are unknown\n"
+    whole = ("--from", dump(bare, tmp_path, f"namespaces,nodes,pods,replicasets,jobs,{OURS}"))
+    for words in ((), ("--as", "Audit"), ("--enforce-preview", "few"), ("-o", "json", "-n", "web")):
+        assert run(*whole, *words)[:2] == run(*cluster, *words)[:2]
+
+
+def test_a_dump_that_cannot_be_audited_says_what_to_type(run: Run, policies: str, tmp_path: Path) -> None:
+    """Without pods, without policies, and together with a cluster."""
+    file = tmp_path / "dump.yaml"
+    file.write_text(yaml.safe_dump_all([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}]))
+    code, _, err = run("--from", str(file), "--policies", policies)
+    assert (code, err.startswith(f"berth: {file}: has no Pod; dump them: kubectl get pods,")) == (2, True)
+    file.write_text(yaml.safe_dump_all([pod("large", 8)]))
+    code, _, err = run("--from", str(file))
+    assert (code, err.splitlines()[-1].startswith(f"berth: {file}: has no policy; dump the cluster's")) == (2, True)
+    code, _, err = run("--from", str(file), "--kubeconfig", "x")
+    assert (code, err) == (2, "berth: --from: reads files instead of a cluster; remove --kubeconfig and --context\n")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sources.from_cluster import default_kubeconfig
+from sources.state import default_kubeconfig
 from tests.support.cluster.written_statuses import CAPPED, write_statuses
 from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster, Options
@@ -35,7 +35,7 @@ def run(berth: Run) -> Run:
 def files(*words: str) -> tuple[str, ...]:
     """The options for the guide's objects, then ``words``."""
     policies = [word for name in POLICIES for word in ("--policies", str(EXAMPLES / name))]
-    return ("--platforms", "karpenter-aws", *policies, "--facts", str(EXAMPLES / "namespaces.yaml"), *words)
+    return ("--platforms", "karpenter-aws", *policies, "--from", str(EXAMPLES / "namespaces.yaml"), *words)
 
 
 def sections(table: str) -> dict[str, str]:
@@ -103,7 +103,7 @@ def test_the_hint_of_a_layer_leads_to_the_same_values(run: Run) -> None:
 
 
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
-    "namespace": (("-n", "wbe"), 'berth: --namespace: "wbe" is not in the --facts; did you mean "web"?'),
+    "namespace": (("-n", "wbe"), 'berth: --namespace: "wbe" is not in the files of --from; did you mean "web"?'),
     "workload": (("-n", "web", "--workload", "Jobb"), 'berth: --workload: "Jobb" is not a known kind of workload; did you mean "Job"?'),
     "labels": (("--pod-labels", "a"), '--pod-labels: "a" is not a label; write for example team=research,tier=dev'),
     "a label's key": (("--pod-labels", "a b=c"), '"a b=c" is not a label'),
@@ -134,11 +134,22 @@ def test_a_workload_whose_pods_do_not_carry_its_name_is_said(run: Run, name: str
     assert run(*files("-n", "web", "--workload", "Pod"))[2] == ""
 
 
-def test_facts_without_policies_are_denied(run: Run) -> None:
-    """Facts of files do not go with a cluster's policies."""
-    code, _, err = run("--facts", str(EXAMPLES / "namespaces.yaml"))
+def test_files_without_policies_are_denied(run: Run) -> None:
+    """Says how to dump the policies, or which option names them."""
+    code, _, err = run("--from", str(EXAMPLES / "namespaces.yaml"))
     assert code == 2
-    assert "add --policies PATH" in err
+    assert "has no policy; dump the cluster's and add --from policies.yaml: kubectl get clustergpupolicies," in err
+    assert err.endswith("; or name policies: berth effective --policies PATH\n")
+
+
+def test_policies_among_the_files_are_in_force(run: Run) -> None:
+    """The output is the same as with --policies, which replaces them."""
+    words = ("-n", "web", "--platforms", "karpenter-aws", "--mig-strategy", "mixed")
+    named = run(*files(*words))
+    dumped = [word for file in ("platform.yaml", "research.yaml", "web.yaml") for word in ("--from", str(EXAMPLES / file))]
+    assert run(*words, *dumped, "--from", str(EXAMPLES / "namespaces.yaml")) == named
+    code, _, err = run("-n", "wbe", *dumped, "--from", str(EXAMPLES / "namespaces.yaml"))
+    assert (code, err) == (2, 'berth: --namespace: "wbe" is not in the files of --from; did you mean "web"?\n')
 
 
 def test_a_policy_with_a_mistake_is_told(run: Run, tmp_path: Path) -> None:
@@ -284,7 +295,7 @@ def test_who_may_only_view_the_namespace_is_told_which_role_to_ask_for(run: Run,
     code, _, err = run("--kubeconfig", viewer)
     assert (code, err) == (
         2,
-        'berth: cluster: you are not allowed to read clustergpupolicies.berth.dev; ask for the ClusterRole "berth-guardrails-view"\n',
+        'berth: cluster: you may not list clustergpupolicies.berth.dev; ask for the ClusterRole "berth-guardrails-view"\n',
     )
     reader = somebody(cluster, "reader", tmp_path, {"name": "view"}, {"name": "berth-guardrails-view", "everywhere": True})
     cluster.wait_for(lambda: run("--kubeconfig", reader)[0] == 0, "berth-guardrails-view to be enough")
@@ -298,9 +309,7 @@ def test_who_may_read_nothing_is_told_so(run: Run, cluster: Cluster, tmp_path: P
     nobody = somebody(cluster, "nobody", tmp_path)
     code, _, err = run("--kubeconfig", nobody)
     assert code == 2
-    sentence = (
-        'you are not allowed to read namespace research; its labels decide which policies apply there; ask for the role "view" in research'
-    )
+    sentence = 'you may not read namespace research; its labels decide which policies apply there; ask for the role "view" in research'
     assert err == f"berth: cluster: {sentence}\n"
 
 

@@ -15,8 +15,8 @@ from analysis.audit.ledger import Ledger
 from analysis.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
 from catalog.prices import prices
 from cli.main import main
-from sources import whole_cluster
-from sources.sources import Sources, load_sources
+from sources.sources import Origin, Sources, load_sources
+from sources.state import read_whole
 from tests.cli.inspect.test_audit import ROOT, pod
 from tests.cli.inspect.test_replay import FEW, GRACE, policy
 from tests.cli.replaying.events import event, lines
@@ -80,7 +80,7 @@ def test_two_sets_of_policies_on_the_pods_that_run(run: Run, tmp_path: Path) -> 
 def test_reports_are_a_record_of_what_was_found_then(run: Run, bare: Cluster, tmp_path: Path) -> None:
     """Findings that are new or gone, of the pods that exist: in either form of report."""
     old, new = policy("few", "Audit", **FEW), policy("few", "Audit", require={"gpusPerPod": {"max": 8}})
-    found = whole_cluster.read_whole(str(bare.kubeconfig), None, None, catalog(), lambda kind, number: None)
+    found = read_whole(Origin(kubeconfig=str(bare.kubeconfig)), None, catalog(), lambda kind, number: None)
     then = load_sources(Sources(policies=(written(tmp_path, "old", old, GRACE),)), list(found.facts)).snapshot
     ledger, assessment = Ledger(), Assessment(then, prices(catalog()), found.owners)
     for one in found.pods:
@@ -119,4 +119,4 @@ def test_the_clusters_own_policies_are_those_of_then_and_judge_recordings(run: R
     assert (code, json.loads(out)["decided"]["edited"]) == (0, 1)
     code, out, _ = run(str(log), "--against", written(tmp_path, "none", policy("few", "Audit", **FEW)))
     assert (code, json.loads(out)["turns"]["other-edits"]) == (1, 1)
-    assert run(str(log), "--facts", "x")[0] == 2
+    assert run(str(log), "--from", "x")[1:] == ("", "berth: --from: reads files instead of a cluster; remove --kubeconfig and --context\n")

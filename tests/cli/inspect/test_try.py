@@ -459,7 +459,7 @@ LIKE_L4 = {"models": {"in": ["L4"]}}
 
 
 def test_nodes_of_the_input_tell_the_platform(run: Any) -> None:
-    """With --platforms auto, as those of --facts do."""
+    """With --platforms auto, as those of --from do."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {"cloud.google.com/gke-nodepool": "a"}}}
     selecting = {**POD, "spec": {**SPEC, "nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-l5"}}}
     assert "BERTH-201" in run(node, selecting, options=("--platforms", "auto")).err

@@ -17,6 +17,7 @@ from policies.state.updater import Options as Chosen
 from policies.state.updater import Updater
 from tests.cli.inspect.test_effective import somebody
 from tests.e2e.scheduling.nodes_as_objects import made
+from tests.support.cluster.dumped import OURS, dump
 from tests.support.cluster.written_statuses import CAPPED, write_statuses
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.cluster import Cluster, Options
@@ -243,18 +244,36 @@ def test_whoever_may_only_view_the_namespace(run: Run, place: Cluster, tmp_path:
     assert (code, err) == (0, "")
     assert "PodScheduled=False Unschedulable" in out
     assert "; you may not list nodes; " in out
-    assert "--facts nodes.yaml" in out
+    assert "--from nodes.yaml" in out
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("gpu-a", 8, [TEAM])]))
-    _, out, _ = run("job/train", "-n", "research", "--kubeconfig", kubeconfig, "--facts", str(tmp_path / "nodes.yaml"))
+    _, out, _ = run("job/train", "-n", "research", "--kubeconfig", kubeconfig, "--from", str(tmp_path / "nodes.yaml"))
     assert "taint team=ml:NoSchedule is not tolerated" in out
     assert "+ spec.tolerations: {key: team" in out
+
+
+def untimed(out: str) -> Raw:
+    """The answer as data, with the reason alone of each message: controllers repeat messages."""
+    value: Raw = json.loads(out)
+    return value | {"told": [message["reason"] for message in value.get("told", ())]}
+
+
+def test_a_dump_is_explained_as_its_cluster(typed: Run, run: Run, place: Cluster, tmp_path: Path) -> None:
+    """Each pod and workload has the same state, messages, places and fix; no cluster is read."""
+    file = dump(place, tmp_path, f"namespaces,nodes,pods,replicasets,deployments,jobs,events,{OURS}")
+    for target in ("pod/waits", "pod/runs", "job/train", "deploy/huge"):
+        _, expected, _ = typed(target, "-o", "json")
+        _, shown, _ = run(target, "-o", "json", "-n", "research", "--from", file)
+        assert untimed(shown) == untimed(expected), target
+    code, out, err = run("job/trian", "-n", "research", "--from", file)
+    assert (code, out) == (2, "")
+    assert err == f'berth: job/trian: is not in namespace research of {file}; did you mean "train"?\n'
 
 
 def test_a_manifest_that_is_not_created_yet(run: Run, tmp_path: Path) -> None:
     """With nodes of a file no cluster is read."""
     (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod("new", 9)))
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
-    code, out, err = run("-f", str(tmp_path / "pod.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
+    code, out, err = run("-f", str(tmp_path / "pod.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert (code, err) == (0, "")
     assert out.startswith("pod/new in namespace research: not created.\n")
     assert f"9 {GPU} requested; it has 8" in out
@@ -268,10 +287,11 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "train-", "namespace": "research"}}
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(job | {"spec": {"template": {"spec": waits["spec"] | {"restartPolicy": "Never"}}}}))
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
-    code, out, _ = run("-f", str(tmp_path / "job.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
+    code, out, _ = run("-f", str(tmp_path / "job.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert code == 0
     assert "The smallest change (1 step) to the pod of job/train-:" in out
-    assert out.endswith("--fix fix.yaml, then kubectl create -f fix.yaml\n")
+    assert "--fix fix.yaml, then kubectl create -f fix.yaml\n" in out
+    assert out.endswith("\nIncomplete: the dump has no pods, so the free amounts on nodes are unknown.\n")
 
 
 @pytest.mark.parametrize(
@@ -300,6 +320,6 @@ def test_odd_characters_stay_on_their_line(run: Run, tmp_path: Path) -> None:
     """Escapes of a terminal and marks of direction in values are shown as what they are."""
     (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod("new", 1, nodeSelector={"zone": "\x1b[31mred\u202e\nx"})))
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [], zone="\x1b[32ma")]))
-    _, out, _ = run("-f", str(tmp_path / "pod.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
+    _, out, _ = run("-f", str(tmp_path / "pod.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert all(line.isprintable() for line in out.splitlines())
     assert r"label zone=\x1b[31mred\u202e\nx is required; it has \x1b[32ma" in out

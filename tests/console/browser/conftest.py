@@ -27,7 +27,7 @@ def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("console")
     dump = folder / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": eks.objects()}))
-    with console(folder, "--facts", str(dump), "--policies", LIBRARY) as found:
+    with console(folder, "--from", str(dump), "--policies", LIBRARY) as found:
         yield found
 
 

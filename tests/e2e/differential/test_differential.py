@@ -47,7 +47,7 @@ def judged(cluster: Cluster, folder: Path, numbers: Sequence[int]) -> list[Obser
     """The pods of these numbers, on the cluster and by berth try."""
     facts = folder / "facts.json"
     facts.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*_namespaces(cluster), *nodes.add(cluster, marks())]}))
-    options = {berth: ["--platforms", _platforms(berth), "--facts", str(facts)] for berth in BERTHS}
+    options = {berth: ["--platforms", _platforms(berth), "--from", str(facts)] for berth in BERTHS}
     with ExitStack() as stack:
         for berth in BERTHS:
             stack.enter_context(registered(cluster, berth, _policies(folder, berth), *options[berth]))

@@ -126,7 +126,7 @@ def _register(cluster: Cluster, stack: ExitStack) -> None:
     files: dict[str, list[Path]] = {"library": [LIBRARY]}
     for name, platforms in BERTHS.items():
         chosen = files.get(name, [policies, LIBRARY / "berth-default.yaml"])
-        options = ("--platforms", platforms, "--facts", str(facts), "--lame-duck", "0")
+        options = ("--platforms", platforms, "--from", str(facts), "--lame-duck", "0")
         stack.enter_context(registered(cluster, name, chosen, *options))
     for namespace, berth in sorted({(case.namespace, case.berth) for case in (*CASES, *TWINS)}):
         create_namespace(cluster, namespace, {} if namespace == WITHOUT else {SCOPE: berth})

@@ -73,7 +73,7 @@ def replayed(capsys: pytest.CaptureFixture[str], world: World, *words: str) -> t
     """The exit code, and the JSON."""
     facts = str(world.judged.facts)
     capsys.readouterr()
-    code = main(["replay", "-o", "json", "--platforms", PLATFORMS, "--facts", facts, *words])
+    code = main(["replay", "-o", "json", "--platforms", PLATFORMS, "--from", facts, *words])
     return code, json.loads(capsys.readouterr().out)
 
 

@@ -34,7 +34,7 @@ def berth(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder: Path = tmp_path_factory.mktemp("queues")
     (folder / "policies.yaml").write_text(yaml.safe_dump_all(policies))
     (folder / "namespaces.yaml").write_text(yaml.safe_dump_all([named(system) for system in ("kai", "kueue")]))
-    options = ("--platforms", "gfd", "--facts", str(folder / "namespaces.yaml"), "--listen", f"127.0.0.1:{free_port()}")
+    options = ("--platforms", "gfd", "--from", str(folder / "namespaces.yaml"), "--listen", f"127.0.0.1:{free_port()}")
     with registered(cluster, f"queues-{next(_number)}", (folder / "policies.yaml",), *options, by=("--queues",)) as started:
         yield started
 

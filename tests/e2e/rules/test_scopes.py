@@ -1,6 +1,6 @@
 """Whose pods a policy is for: namespaces by label, a namespace's own policies, users who are left alone, namespaces that are never judged.
 
-Berth knows a namespace's labels from a dump (``--facts``), which it follows while it runs; of a namespace that no dump lists it
+Berth knows a namespace's labels from a dump (``--from``), which it follows while it runs; of a namespace that no dump lists it
 knows the name alone. kwok plays the kubelets, which have no part in this.
 """
 

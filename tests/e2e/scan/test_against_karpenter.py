@@ -17,6 +17,7 @@ from catalog.prices import prices
 from cli.inspect.scan import shipped
 from documents.files import read_catalog
 from sources.scanned_cluster import read_scanned
+from sources.sources import Origin
 from tests.support.generators.random_worlds import catalog
 from tests.support.recorded.parts import GPU, TOLERATION, pod
 from tests.support.recorded.scanned import OPTIONS
@@ -77,7 +78,7 @@ def scanned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def _report(cluster: Cluster, overlay: Path) -> ScanReport:
     with_overlay = read_catalog([overlay])
-    found = read_scanned(str(cluster.kubeconfig), None, None, with_overlay, lambda kind, number: None)
+    found = read_scanned(Origin(kubeconfig=str(cluster.kubeconfig)), None, with_overlay, lambda kind, number: None)
     snapshot = shipped(with_overlay, OPTIONS, found)
     return scan(see(found, snapshot, prices(with_overlay)), Remedies(snapshot, apply_patch))
 

@@ -15,6 +15,7 @@ from analysis.scan.seen import see
 from catalog.prices import prices
 from cli.inspect.scan import shipped
 from sources.scanned_cluster import read_scanned
+from sources.sources import Origin
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
 from tests.support.recorded.scanned import OPTIONS
@@ -60,7 +61,7 @@ def wish(random: Random, name: str, products: list[str]) -> Raw:
 
 def report(cluster: Cluster) -> ScanReport:
     """Of the cluster as it is, read as the command reads it."""
-    found = read_scanned(str(cluster.kubeconfig), None, None, catalog(), lambda kind, number: None)
+    found = read_scanned(Origin(kubeconfig=str(cluster.kubeconfig)), None, catalog(), lambda kind, number: None)
     snapshot = shipped(catalog(), OPTIONS, found)
     assert not found.unread
     return scan(see(found, snapshot, prices(catalog())), Remedies(snapshot, apply_patch))

@@ -101,7 +101,7 @@ def _mends(cluster: Cluster, one: WrittenSuggestion, before: Sequence[Hit], fold
         cluster.api.patch(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, {"metadata": {"labels": {SCOPE: name}}}
         )
-    with registered(cluster, name, [file], "--facts", str(facts), "--platforms", "auto", "--mig-strategy", "auto"):
+    with registered(cluster, name, [file], "--from", str(facts), "--platforms", "auto", "--mig-strategy", "auto"):
         again = [_made_anew(cluster, value) if (value["kind"] == "Pod" and _key(value) in concerned) else value for value in objects]
     nodes = {value["metadata"]["name"]: value["metadata"].get("labels", {}) for value in objects if value["kind"] == "Node"}
     pods = {_key(value): value for value in again if value["kind"] == "Pod"}

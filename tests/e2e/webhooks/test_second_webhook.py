@@ -79,7 +79,7 @@ def berth(cluster: Cluster, folder: Path, require: Raw) -> Iterator[Berth]:
     one_policy.write(folder / "policy.yaml", require)
     facts = [{"apiVersion": "v1", "kind": "Node", **node} for node in cluster.api.list("v1", "Node")]
     (folder / "facts.yaml").write_text(yaml.safe_dump_all(facts))
-    options = ("--platforms", "gfd", "--facts", str(folder / "facts.yaml"))
+    options = ("--platforms", "gfd", "--from", str(folder / "facts.yaml"))
     with registered(cluster, f"second-{next(_number)}", (folder / "policy.yaml",), *options) as started:
         yield started
 

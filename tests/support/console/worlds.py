@@ -12,7 +12,7 @@ from analysis.world.recorded import Recorded
 from analysis.world.world import World
 from catalog.prices import prices
 from policies.state.updater import AUTO, Options
-from sources.world_of_files import of_values, policies_of
+from sources.worlds import policies_of, world_of
 from tests.support.generators.random_worlds import catalog
 
 LIBRARY = str(Path(__file__).resolve().parents[3] / "policies" / "library")
@@ -28,4 +28,4 @@ def world(
 ) -> World:
     """The world of a dump with these objects. ``policies``: objects of Berth's kinds; None: the shipped library."""
     ours = policies_of([LIBRARY], catalog()) if policies is None else policies
-    return of_values(WorldBuilder(catalog(), options, prices(catalog()), recorded), ours, list(objects), "dump.yaml", catalog(), AT)
+    return world_of(WorldBuilder(catalog(), options, prices(catalog()), recorded), ours, list(objects), "dump.yaml", catalog(), AT)

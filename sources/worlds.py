@@ -1,4 +1,4 @@
-"""A world of a cluster that is read again and again, with the rights of whoever runs the console."""
+"""Worlds: of a cluster that is read again and again, with the rights of whoever runs the console, or of files read once."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 
-from analysis.audit.stored_pod import widest
 from analysis.audit.stored_report import stored_report
 from analysis.why.surroundings import Surroundings
 from analysis.world.builder import WorldBuilder
-from analysis.world.happenings import NOT_CREATED, happening, newest
+from analysis.world.happenings import NOT_CREATED, happening, newest, read_events
 from analysis.world.world import World
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Rejected, Unreachable
 from cluster.reports.stored_reports import FORMS
-from cluster.survey.owners import OWNERS
-from cluster.survey.scanned import kinds
 from cluster.survey.survey import Survey, survey
 from cluster.watch.kinds import SLICES, Watched, key_of
+from documents.files import read_policies
 from documents.printable import cut
 from kube.tree import Raw
+from policies.facts.cluster_facts import KINDS
+from policies.objects import definition
 from policies.policy import CONTROLLER
 from policies.state.objects import Change, Key
-from sources.scanned_cluster import cluster_of
-from sources.surroundings import Kinds, near
-from sources.whole_cluster import FACTS, OURS, unread
+from sources.scanned_cluster import cluster_of, of_objects, scan_dump, scanned_kinds
+from sources.sources import DEFAULT_POLICIES, SourcesError
+from sources.state import FACTS, OURS, is_installed, keyed, of_values, unread, values_of
+from sources.surroundings import Kinds, dumped_key, near
 from telemetry import log
 
 SHARE = 10
@@ -72,7 +73,7 @@ class WorldFollower:
         self._every = every
         self._namespace = namespace
         self._policies = policies
-        self._kinds = (*OURS, *kinds(catalog, widest(catalog)), *OWNERS, OF_BERTH, *REPORTS)
+        self._kinds = (*OURS, *scanned_kinds(catalog), OF_BERTH, *REPORTS)
         self._read = asyncio.Event()
         self.world: World | None = None
         self.stale = ""
@@ -91,12 +92,12 @@ class WorldFollower:
         while True:
             began = monotonic()
             try:
-                found = await survey(self._client, self._kinds, self._namespace)
+                state = await survey(self._client, self._kinds, self._namespace)
                 denied = await survey(self._client, (OF_PODS,), self._namespace)
-                if "Pod" in found.unread:
-                    self._failed(f"{found.unread['Pod']}; use --namespace NS with a namespace that you may read")
+                if "Pod" in state.unread:
+                    self._failed(f"{state.unread['Pod']}; use --namespace NS with a namespace that you may read")
                 else:
-                    self.world = await asyncio.to_thread(self._built, found, denied)
+                    self.world = await asyncio.to_thread(self._built, state, denied)
                     self.stale = ""
             except (Unreachable, AccessError, Rejected) as error:
                 self._failed(str(error))
@@ -111,19 +112,46 @@ class WorldFollower:
             log.write("unread", "warning", reason=cut(reason))
         self.stale = reason
 
-    def _built(self, found: Survey, denied: Survey) -> World:
-        objects: dict[Key, Change] = {key_of(kind.kind, one): one for kind in (*FACTS, SLICES) for one in found.objects[kind.kind]}
-        if self._policies is None:
-            objects |= {key_of(kind.kind, one): one for kind in OURS for one in found.objects[kind.kind]}
-        else:
-            objects |= {key_of(one["kind"], one): one for one in self._policies}
-        missing = unread(found)
+    def _built(self, state: Survey, denied: Survey) -> World:
+        objects = keyed(state, (*FACTS, SLICES, *(OURS if self._policies is None else ())))
+        objects |= {key_of(value["kind"], value): value for value in self._policies or ()}
         return self._builder.build(
             objects,
-            cluster_of(found.objects, missing, everything=not self._namespace),
+            cluster_of(state, self._namespace),
             datetime.now(UTC),
-            installed=self._policies is not None or not any(kind.kind in found.absent for kind in OURS),
-            unread=missing,
-            happenings=newest(one["event"] for events in (found, denied) for one in events.objects["Event"]),
-            reports=[one["report"] for kind in REPORTS for one in found.objects[kind.kind]],
+            installed=self._policies is not None or is_installed(state),
+            unread=unread(state),
+            happenings=newest(value["event"] for events in (state, denied) for value in events.objects["Event"]),
+            reports=[value["report"] for kind in REPORTS for value in state.objects[kind.kind]],
         )
+
+
+def read_world(builder: WorldBuilder, policies: Sequence[str], facts: Sequence[str], catalog: Catalog) -> World:
+    """Read the files. ``facts``: dumps of ``kubectl get -o yaml`` or ``-o json``; none: a cluster without nodes and pods. Their policies
+    are in force if ``policies`` names none.
+
+    Raises SourcesError for policies that are wrong, and InputError for dumps that can't be read.
+    """
+    values = values_of(facts)
+    dumped = [] if policies else list(keyed(of_values(values, OURS, None), OURS).values())
+    ours = dumped or policies_of(policies or [str(DEFAULT_POLICIES)], catalog)
+    return world_of(builder, ours, values, ", ".join(facts), catalog, datetime.now(UTC))
+
+
+def world_of(builder: WorldBuilder, ours: Sequence[Raw], values: Sequence[Raw], file: str, catalog: Catalog, at: datetime) -> World:
+    """Return the world of these policies and of a dump with these objects. Raises InputError where it has no pod and no node."""
+    cluster = scan_dump(values, file, None, catalog) if values else of_objects((), None, catalog)
+    dumped = {key: value for value in values if (key := dumped_key(value)) is not None}
+    objects: dict[Key, Change] = {key: value for key, value in dumped.items() if key[0] in KINDS}
+    objects |= {key_of(str(value["kind"]), value): value for value in ours}
+    missing = cluster.unread if values else {"Node": "no cluster data was given: use berth console --from dump.yaml"}
+    events, reports = read_events(dumped.values())
+    return builder.build(objects, cluster, at, unread=missing, dumped=dumped, happenings=events, reports=reports)
+
+
+def policies_of(paths: Sequence[str], catalog: Catalog) -> list[Raw]:
+    """Return the policies and node templates of files. Raises SourcesError with everything that is wrong."""
+    _, errors, _ = read_policies(paths, catalog)
+    if errors:
+        raise SourcesError(errors)
+    return [value for value in values_of(paths) if value.get("kind") in definition.KINDS]
