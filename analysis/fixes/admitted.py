@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from analysis.fixes.denial_steps import ways
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import MOST_TRIED, Admit, Fix, SearchResult, smallest
+from analysis.fixes.smallest import MOST_TRIED, Admit, PodChange, SearchResult, smallest
 from analysis.fixes.steps import WEIGHTS, Step, edits_of
 from catalog import Catalog
 from kube.tree import ReadOnly
@@ -50,10 +50,10 @@ def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admi
         return SearchResult(fix=None)
     if fleet is None:
         chosen = compared[0]
-        return SearchResult(fix=Fix(steps=chosen.steps, edits=chosen.edits, place=None), admits=True)
+        return SearchResult(fix=PodChange(steps=chosen.steps, edits=chosen.edits, place=None), admits=True)
     ranked = sorted(((_rank(one, fleet), number, one) for number, one in enumerate(compared)), key=lambda item: item[:2])
     (lost, _, _), _, chosen = ranked[0]
-    fix = Fix(steps=chosen.steps, edits=chosen.edits, place=None)
+    fix = PodChange(steps=chosen.steps, edits=chosen.edits, place=None)
     if not lost:
         return SearchResult(fix=fix, admits=True, then=best(chosen.admitted, fleet))
     further = smallest(chosen.pod, fleet, catalog, admit, max(1, tries.left)).fix
