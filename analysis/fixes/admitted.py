@@ -6,10 +6,9 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from analysis.fixes.denial_steps import ways
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, Admit, PodChange, SearchResult, smallest
-from analysis.fixes.steps import WEIGHTS, Step, edits_of
+from analysis.fixes.steps import WEIGHTS, Step, edits_of, steps_of
 from catalog import Catalog
 from kube.tree import ReadOnly
 from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best
@@ -42,7 +41,7 @@ def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admi
     """
     tries = _Tries(admit, most)
     compared: list[_SteppedPod] = []
-    for state in _admitted(pod, catalog, tries):
+    for state in _admitted(pod, tries):
         if compared and (len(state.steps) > len(compared[0].steps) or len(compared) == MOST_COMPARED):
             break
         compared.append(state)
@@ -81,7 +80,7 @@ class _Tries:
         return _SteppedPod(steps=steps, edits=edits, pod=pod, admitted=then, denied=denied)
 
 
-def _admitted(pod: ReadOnly, catalog: Catalog, tries: _Tries) -> Iterator[_SteppedPod]:
+def _admitted(pod: ReadOnly, tries: _Tries) -> Iterator[_SteppedPod]:
     """Yield what policies admit, the fewest steps first: the one that has the fewest steps and denials together is looked at
     next, as each denial is a step more."""
     first = tries.state((), (), pod)
@@ -93,11 +92,11 @@ def _admitted(pod: ReadOnly, catalog: Catalog, tries: _Tries) -> Iterator[_Stepp
         if not state.denied:
             yield state
             continue
-        for steps in ways(state.denied[0], state.pod, catalog):
+        for steps in (steps_of(fix, state.pod) for fix in state.denied[0].fixes):
             edits = (*state.edits, *edits_of(steps, state.pod))
             if tries.left <= 0:
                 break
-            if (key := repr(sorted(map(repr, edits)))) in seen:
+            if not steps or (key := repr(sorted(map(repr, edits)))) in seen:
                 continue
             seen.add(key)
             then = _with(state, steps, edits, tries)

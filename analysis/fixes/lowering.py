@@ -28,10 +28,12 @@ def holders(name: str, pod: ReadOnly) -> Iterator[tuple[Path, Mapping[str, Any]]
 
 
 def renamed(pod: ReadOnly, old: str, new: str) -> Iterator[Edit]:
-    """Yield the edits by which a pod asks for a resource under another name; none where the names are the same."""
-    for path, found in holders(old, pod) if old != new else ():
+    """Yield the edits by which a pod asks for a resource under another name; none where the names are the same. An amount of the other
+    name stays as it is."""
+    for path, amounts in holders(old, pod) if old != new else ():
         yield remove((*path, old))
-        yield put((*path, new), found[old])
+        if new not in amounts:
+            yield put((*path, new), amounts[old])
 
 
 def lowered(pod: ReadOnly, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | None:

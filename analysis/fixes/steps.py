@@ -1,4 +1,5 @@
-"""The steps that could mend what keeps a pod off one place: for each blocker the alternatives, the gentlest first."""
+"""The steps that could mend what keeps a pod off one place, for each blocker the alternatives, the gentlest first; and those of the
+fixes of a violation."""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ from catalog.names import CatalogNames
 from kube.requests import PODS
 from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, Blocker
 from kube.tree import Path, ReadOnly, maps_in, value_at
+from policies.fixes import Fix, FixKind
 from policies.verdict import Edit
 
-StepKind = Literal["tolerate", "equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower", "unport"]
+StepKind = FixKind | Literal["tolerate", "unport"]
 WEIGHTS: Mapping[StepKind, int] = {
     "tolerate": 0,
     "equal": 0,
@@ -160,6 +162,45 @@ def _ports(blocker: Blocker, pod: ReadOnly) -> Iterator[Steps]:
                     edits += [remove(("spec", field, i, "ports", j, name)) for name in ("hostPort", "hostIP") if name in port]
     if edits:
         yield (Step("unport", tuple(edits)),)
+
+
+def steps_of(fix: Fix, pod: ReadOnly) -> Steps:
+    """Return the steps of a violation's fix; () if it changes nothing in the pod as its author wrote it."""
+    if fix.kind == "lower" and fix.name:
+        return tuple(Step("lower", place) for place in lowering.lowered(pod, fix.name, fix.value) or ())
+    if fix.kind == "unlabel":
+        every = [path for path in fix.paths or _selecting(fix.name, pod) if value_at(pod, path) is not None]
+        return tuple(Step("unlabel", (), drops=path) if path[: len(TERMS)] == TERMS else Step("unlabel", (remove(path),)) for path in every)
+    if fix.kind == "rename":
+        edits = list(lowering.renamed(pod, fix.name, fix.value))
+    elif fix.kind == "relabel":
+        edits = _relabelled(fix, pod)
+    else:
+        edits = [edit for path in fix.paths for edit in _written(path, value_at(pod, path), fix.value)]
+    return (Step(fix.kind, tuple(edits)),) if edits else ()
+
+
+def _written(path: Path, now: object, value: object) -> Iterator[Edit]:
+    if value != now:
+        yield remove(path) if value is None else put(path, value, "add" if now is None else "replace")
+
+
+def _selecting(key: str, pod: ReadOnly) -> Iterator[Path]:
+    """Yield the paths where the pod selects nodes by a label."""
+    yield (*SELECTOR, key)
+    for i, term in enumerate(maps_in(value_at(pod, TERMS))):
+        yield from (
+            (*TERMS, i, "matchExpressions", j) for j, one in enumerate(maps_in(term.get("matchExpressions"))) if one.get("key") == key
+        )
+
+
+def _relabelled(fix: Fix, pod: ReadOnly) -> list[Edit]:
+    """Return the edits that select the value wherever the pod selects by the label; [] if an expression there lists no values."""
+    selector, *expressions = _selecting(fix.name, pod)
+    if any(value_at(pod, (*path, "operator")) != "In" for path in expressions):
+        return []
+    edits = [put(selector, fix.value, "replace")] if value_at(pod, selector) is not None else []
+    return [*edits, *(put((*path, "values"), [fix.value], "replace") for path in expressions)]
 
 
 def edits_of(steps: Iterable[Step], pod: ReadOnly) -> tuple[Edit, ...]:

@@ -11,7 +11,7 @@ import functools
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 
@@ -19,6 +19,7 @@ from catalog import Catalog, Resource
 from kube.pod import ANY_NUMBER, NONE, ONE, Container, CountInterval, Pod, is_requested, of_amounts
 from kube.tree import Raw
 from policies.facts.device_requests import UNREAD_CLAIM, Claim, RequestChoice
+from policies.fixes import Fix, amount_paths, request_fewer
 from policies.pods import unlisted_accelerators
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
 from policies.state.snapshot import Facts, Snapshot
@@ -236,3 +237,20 @@ def share(resource: Resource, catalog: Catalog) -> tuple[Fraction, Fraction]:
     if resource.kind != "mig":
         return Fraction(1), Fraction(1)
     return catalog.slice_shares.get(resource.profile or "", (Fraction(0), Fraction(1)))
+
+
+def fix_counts(requested: RequestedDevices, allowed: Sequence[int], catalog: Catalog) -> tuple[Fix, ...]:
+    """Return the fixes by which a pod requests one of these numbers of devices, a larger one first, as ``gpusPerPod`` counts them."""
+    return tuple(fix for device in requested.asked for fix in _counts(device, requested, allowed, catalog))
+
+
+def _counts(device: RequestedDevice, requested: RequestedDevices, allowed: Sequence[int], catalog: Catalog) -> Iterator[Fix]:
+    """Yield the fixes that change the number of devices of one name. Several containers can only request fewer."""
+    name, count = device.resource.name, device.count.most or device.count.least
+    others = replace(requested, asked=tuple(other for other in requested.asked if other is not device)).whole(catalog)
+    part = share(device.resource, catalog)[1]
+    numbers = sorted(floor((number - (others.most or others.least)) / part) for number in allowed)
+    if len(device.containers) == 1:
+        paths = amount_paths(device.containers[0], name)
+        yield from (Fix("lower", paths, value=str(number)) for number in numbers if number > count)
+    yield from request_fewer(name, count, *reversed(numbers))
