@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from analysis.fixes.edits import changed
@@ -99,16 +99,7 @@ def _admitted(pod: ReadOnly, tries: _Tries) -> Iterator[_SteppedPod]:
             if not steps or (key := repr(sorted(map(repr, edits)))) in seen:
                 continue
             seen.add(key)
-            then = _with(state, steps, edits, tries)
-            if not _worse(then.denied, state.denied):
+            then = tries.state((*state.steps, *steps), edits, changed(state.pod, edits[len(state.edits) :]))
+            if all(violation.key != state.denied[0].key for violation in then.denied):
                 number += 1
                 heapq.heappush(waiting, (len(then.steps) + len(then.denied), then.weight, number, then))
-
-
-def _with(state: _SteppedPod, steps: Sequence[Step], edits: tuple[Edit, ...], tries: _Tries) -> _SteppedPod:
-    return tries.state((*state.steps, *steps), edits, changed(state.pod, edits[len(state.edits) :]))
-
-
-def _worse(then: Sequence[Violation], before: Sequence[Violation]) -> bool:
-    """Return whether the denial that a step was to mend is still there."""
-    return any(one.key == before[0].key for one in then)

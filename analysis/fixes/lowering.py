@@ -28,11 +28,12 @@ def holders(name: str, pod: ReadOnly) -> Iterator[tuple[Path, Mapping[str, Any]]
 
 
 def renamed(pod: ReadOnly, old: str, new: str) -> Iterator[Edit]:
-    """Yield the edits by which a pod asks for a resource under another name; none where the names are the same. An amount of the other
-    name stays as it is."""
+    """Yield the edits by which a pod asks for a resource under another name; none where the names are the same. A container that
+    asks for both keeps what it asks for under the new name."""
+    beside = {path[:-1] for path, _ in holders(new, pod)}
     for path, amounts in holders(old, pod) if old != new else ():
         yield remove((*path, old))
-        if new not in amounts:
+        if path[:-1] not in beside:
             yield put((*path, new), amounts[old])
 
 

@@ -44,8 +44,6 @@ class Step(NamedTuple):
 
     kind: StepKind
     edits: tuple[Edit, ...]
-    drops: Path = ()
-    """An expression of node affinity that goes; the terms are put together when all steps are known."""
 
 
 Steps = tuple[Step, ...]
@@ -123,7 +121,7 @@ def _expression(blocker: Blocker, pod: ReadOnly, offered: Offered) -> Iterator[S
         for value in offered.labels.get(blocker.key, ()):
             if value not in values:
                 yield (Step("relabel", (put((*blocker.path, "values"), [*values, value], "replace"),)),)
-    yield (Step("unlabel", (), drops=blocker.path),)
+    yield (Step("unlabel", (remove(blocker.path),)),)
 
 
 def _amounts(short: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog: Catalog) -> Iterator[Steps]:
@@ -166,18 +164,35 @@ def _ports(blocker: Blocker, pod: ReadOnly) -> Iterator[Steps]:
 
 def steps_of(fix: Fix, pod: ReadOnly) -> Steps:
     """Return the steps of a violation's fix; () if it changes nothing in the pod as its author wrote it."""
-    if fix.kind == "lower" and fix.name:
-        return tuple(Step("lower", place) for place in lowering.lowered(pod, fix.name, fix.value) or ())
-    if fix.kind == "unlabel":
-        every = [path for path in fix.paths or _selecting(fix.name, pod) if value_at(pod, path) is not None]
-        return tuple(Step("unlabel", (), drops=path) if path[: len(TERMS)] == TERMS else Step("unlabel", (remove(path),)) for path in every)
-    if fix.kind == "rename":
-        edits = list(lowering.renamed(pod, fix.name, fix.value))
-    elif fix.kind == "relabel":
-        edits = _relabelled(fix, pod)
-    else:
-        edits = [edit for path in fix.paths for edit in _written(path, value_at(pod, path), fix.value)]
-    return (Step(fix.kind, tuple(edits)),) if edits else ()
+    match fix.kind:
+        case "lower" if fix.name:
+            return tuple(Step("lower", edits) for edits in lowering.lowered(pod, fix.name, fix.value) or ())
+        case "unlabel":
+            paths = fix.paths or _selecting(fix.name, pod)
+            return tuple(Step("unlabel", (remove(path),)) for path in paths if value_at(pod, path) is not None)
+        case "rename":
+            edits = tuple(lowering.renamed(pod, fix.name, fix.value))
+        case "relabel":
+            edits = _relabelled(_selecting(fix.name, pod), fix.value, pod)
+        case _:
+            edits = tuple(edit for path in fix.paths for edit in _written(path, value_at(pod, path), fix.value))
+    return (Step(fix.kind, edits),) if edits else ()
+
+
+def _selecting(key: str, pod: ReadOnly) -> list[Path]:
+    """Return the paths where the pod selects nodes by a label."""
+    terms = enumerate(maps_in(value_at(pod, TERMS)))
+    every = (((*TERMS, i, "matchExpressions", j), one) for i, term in terms for j, one in enumerate(maps_in(term.get("matchExpressions"))))
+    selector = (*SELECTOR, key)
+    return [*([selector] if value_at(pod, selector) is not None else []), *(path for path, one in every if one.get("key") == key)]
+
+
+def _relabelled(paths: Iterable[Path], value: object, pod: ReadOnly) -> tuple[Edit, ...]:
+    """Return the edits that select a value of a label at each path; () if an expression there lists no values."""
+    expressions = [path for path in paths if path[:-1] != SELECTOR]
+    if any(value_at(pod, (*path, "operator")) != "In" for path in expressions):
+        return ()
+    return tuple(put((*path, "values"), [value], "replace") if path in expressions else put(path, value, "replace") for path in paths)
 
 
 def _written(path: Path, now: object, value: object) -> Iterator[Edit]:
@@ -185,30 +200,12 @@ def _written(path: Path, now: object, value: object) -> Iterator[Edit]:
         yield remove(path) if value is None else put(path, value, "add" if now is None else "replace")
 
 
-def _selecting(key: str, pod: ReadOnly) -> Iterator[Path]:
-    """Yield the paths where the pod selects nodes by a label."""
-    yield (*SELECTOR, key)
-    for i, term in enumerate(maps_in(value_at(pod, TERMS))):
-        yield from (
-            (*TERMS, i, "matchExpressions", j) for j, one in enumerate(maps_in(term.get("matchExpressions"))) if one.get("key") == key
-        )
-
-
-def _relabelled(fix: Fix, pod: ReadOnly) -> list[Edit]:
-    """Return the edits that select the value wherever the pod selects by the label; [] if an expression there lists no values."""
-    selector, *expressions = _selecting(fix.name, pod)
-    if any(value_at(pod, (*path, "operator")) != "In" for path in expressions):
-        return []
-    edits = [put(selector, fix.value, "replace")] if value_at(pod, selector) is not None else []
-    return [*edits, *(put((*path, "values"), [fix.value], "replace") for path in expressions)]
-
-
 def edits_of(steps: Iterable[Step], pod: ReadOnly) -> tuple[Edit, ...]:
     """Return the edits of all steps together. Expressions of one term go together, from the last on; a term without any would
     match no node, so that with the last one the required affinity goes."""
-    chosen = list(steps)
-    found = [edit for step in chosen for edit in step.edits]
-    drops = sorted({step.drops for step in chosen if step.drops}, key=lambda path: [str(part).rjust(9) for part in path], reverse=True)
+    edits = list(chain.from_iterable(step.edits for step in steps))
+    found = [edit for edit in edits if not _drops(edit)]
+    drops = sorted({edit.path for edit in edits if _drops(edit)}, key=lambda path: [str(part).rjust(9) for part in path], reverse=True)
     terms = {path[: len(TERMS) + 1] for path in drops}
     for term in terms:
         written = value_at(pod, term)
@@ -216,6 +213,11 @@ def edits_of(steps: Iterable[Step], pod: ReadOnly) -> tuple[Edit, ...]:
         if every == sum(path[: len(term)] == term for path in drops):
             return (*[edit for edit in found if edit.path[: len(TERMS)] != TERMS], remove(_emptied(pod)))
     return (*found, *map(remove, drops))
+
+
+def _drops(edit: Edit) -> bool:
+    """Return whether an expression of node affinity goes; the terms are put together when all steps are known."""
+    return edit.op == "remove" and edit.path[: len(TERMS)] == TERMS
 
 
 def _emptied(pod: ReadOnly) -> Path:
