@@ -6,17 +6,19 @@ The rule that denies a pod knows them. ``analysis.fixes`` applies them to the po
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import ceil
+from math import ceil, floor
 from typing import Any, Literal, NamedTuple
 
 from catalog import Catalog, Resource
 from kube.pod import Container
 from kube.quantity import QuantityError, parse
-from kube.tree import Path
+from kube.tree import LARGEST, Path
 
 FixKind = Literal["equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower"]
 MOST_VALUES = 6
 """The most values of one field that are offered: a label may have hundreds."""
+MOST_HALVED = 1024
+"""The largest number of devices that is halved: no machine has as many."""
 
 
 class Fix(NamedTuple):
@@ -61,8 +63,9 @@ def request_whole(resource: Resource, catalog: Catalog) -> tuple[Fix, ...]:
 
 def request_fewer(name: str, count: int, *targets: int) -> tuple[Fix, ...]:
     """Return the fixes that request fewer than ``count`` devices of a name: one of the targets, or if none will do one fewer, or half."""
-    numbers = [number for number in targets if 0 < number < count] or [count - 1, *(count >> bits for bits in range(1, count.bit_length()))]
-    return tuple(Fix("lower", name=name, value=number) for number in dict.fromkeys(numbers) if number)
+    halves = (min(count, MOST_HALVED) >> bits for bits in range(1, MOST_HALVED.bit_length()))
+    numbers = [number for number in targets if 0 < number < count] or [count - 1, *halves]
+    return tuple(Fix("lower", name=name, value=number) for number in dict.fromkeys(numbers) if number > 0)
 
 
 def equalize(resources: Path, name: str, *, limit: Any, request: Any) -> tuple[Fix, ...]:
@@ -71,18 +74,19 @@ def equalize(resources: Path, name: str, *, limit: Any, request: Any) -> tuple[F
     return tuple(Fix("equal", ((*resources, side, name),), value=value) for side, value in sides.items() if value is not None)
 
 
-def round_up(container: Container, name: str) -> Iterator[Fix]:
-    """Yield the fixes that write one of a container's amounts of a device, as the next whole number, for all of them."""
+def round_amounts(container: Container, name: str) -> Iterator[Fix]:
+    """Yield the fixes that write a whole number as all of a container's amounts of a device: one of them rounded up, or down."""
     for amount in (container.limits.get(name), container.requests.get(name)):
         try:
-            number = ceil(parse(amount))
+            number = parse(amount)
         except QuantityError:
             continue
-        if number > 0:
-            yield Fix("write", amount_paths(container, name), value=str(number))
+        for whole in dict.fromkeys((ceil(number), floor(number))):
+            if 0 < whole < LARGEST:
+                yield Fix("write", amount_paths(container, name), value=str(whole))
 
 
-def amount_paths(container: Container, *names: str) -> tuple[Path, ...]:
-    """Return the paths of a container's amounts of these resources."""
+def amount_paths(container: Container, name: str) -> tuple[Path, ...]:
+    """Return the paths of a container's amounts of a resource."""
     sides = (("limits", container.limits), ("requests", container.requests))
-    return tuple((*container.path, "resources", side, name) for name in names for side, amounts in sides if name in amounts)
+    return tuple((*container.path, "resources", side, name) for side, amounts in sides if name in amounts)

@@ -204,15 +204,15 @@ def edits_of(steps: Iterable[Step], pod: ReadOnly) -> tuple[Edit, ...]:
     """Return the edits of all steps together. Expressions of one term go together, from the last on; a term without any would
     match no node, so that with the last one the required affinity goes."""
     edits = list(chain.from_iterable(step.edits for step in steps))
-    found = [edit for edit in edits if not _drops(edit)]
+    others = [edit for edit in edits if not _drops(edit)]
     drops = sorted({edit.path for edit in edits if _drops(edit)}, key=lambda path: [str(part).rjust(9) for part in path], reverse=True)
     terms = {path[: len(TERMS) + 1] for path in drops}
     for term in terms:
         written = value_at(pod, term)
         every = sum(len(written.get(field) or ()) for field in ("matchExpressions", "matchFields"))
         if every == sum(path[: len(term)] == term for path in drops):
-            return (*[edit for edit in found if edit.path[: len(TERMS)] != TERMS], remove(_emptied(pod)))
-    return (*found, *map(remove, drops))
+            return (*[edit for edit in others if edit.path[: len(TERMS)] != TERMS], remove(_emptied(pod)))
+    return (*others, *map(remove, drops))
 
 
 def _drops(edit: Edit) -> bool:

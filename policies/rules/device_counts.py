@@ -23,7 +23,7 @@ from catalog.platforms import Sharing
 from kube.pod import NONE, Container, CountInterval, Pod, is_requested, of_amounts
 from kube.tree import Path
 from policies.claims.confinement import FIELDS, device_fields, has_such, settles
-from policies.fixes import Fix, amount_paths, choose_label, leave_out, rename, request_whole, round_up
+from policies.fixes import Fix, amount_paths, choose_label, leave_out, rename, request_whole, round_amounts
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.offers.merging import TightestLimit, least
@@ -289,20 +289,20 @@ def _what_is_open(plan: Plan) -> _Cause:
         if asked.count.most is None:
             container = next((c for c in asked.containers if _unreadable(c, name)), first)
             path = (*container.path, "resources", "limits", name)
-            words, advice = phrase("amount", container=container.name, name=name), phrase("set whole", path=At(path))
-            return _Cause(words, advice, path, tuple(round_up(container, name)))
+            fact, advice = phrase("amount", container=container.name, name=name), phrase("set whole", path=At(path))
+            return _Cause(fact, advice, path, tuple(round_amounts(container, name)))
     for claim in plan.devices.claimed:
         if (cause := _unread_claim(claim)) is not None:
             return cause
         if claim.count.most is None:
             return _Cause(phrase("all", kind=claim.kind, claim=claim.name), phrase("ask for count"))
-    words = phrase("fraction", annotations=At(_ANNOTATIONS), name=FRACTION_DEVICES)
-    return _Cause(words, phrase("write whole"), _ANNOTATIONS, leave_out(*fraction_paths(plan.pod)))
+    fact = phrase("fraction", annotations=At(_ANNOTATIONS), name=FRACTION_DEVICES)
+    return _Cause(fact, phrase("write whole"), _ANNOTATIONS, leave_out(*fraction_paths(plan.pod)))
 
 
-def _by_listed_name(plan: Plan, asked: RequestedDevice, words: Phrase) -> _Cause:
-    path, name = _amount_path(asked.containers[0], asked.resource.name), phrase("ask by name")
-    return _Cause(words, name, path, request_whole(asked.resource, plan.snapshot.catalog))
+def _by_listed_name(plan: Plan, device: RequestedDevice, fact: Phrase) -> _Cause:
+    path = _amount_path(device.containers[0], device.resource.name)
+    return _Cause(fact, phrase("ask by name"), path, request_whole(device.resource, plan.snapshot.catalog))
 
 
 def _unread_claim(claim: Claimed) -> _Cause | None:
@@ -381,8 +381,7 @@ def _outside(plan: Plan) -> Iterator[tuple[_Cause, list[Constraint]]]:
                 yield _Cause(phrase("device", name=asked.resource.name, demands=said), phrase("ask for device"), place), demands
         for claim in claims:
             if not all(_has(plan, compiled, vendor) for vendor in claim.vendors - {""}):
-                found = phrase("claim outside", kind=claim.kind, claim=claim.name, demands=said)
-                yield _Cause(found, phrase("ask for class")), demands
+                yield _Cause(phrase("claim outside", kind=claim.kind, claim=claim.name, demands=said), phrase("ask for class")), demands
 
 
 def _placed(plan: Plan, asked: RequestedDevice) -> bool:

@@ -19,7 +19,7 @@ from kube.pod import Container, Pod
 from kube.quantity import QuantityError, parse
 from kube.requests import POD_LEVEL, Shortfall, shortfalls
 from kube.tree import Path
-from policies.fixes import equalize, round_up
+from policies.fixes import equalize, round_amounts
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
@@ -155,7 +155,7 @@ def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies:
         policies=policies,
         path=(*container.path, "resources", side, name),
         fields=at_field(_FIELD, policies),
-        fixes=tuple(round_up(container, name)),
+        fixes=tuple(round_amounts(container, name)),
     )
 
 

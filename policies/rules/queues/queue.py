@@ -165,15 +165,15 @@ def violation(found: Past, required: Required) -> Violation:
     )
 
 
-def _fixes(found: Past, required: Required) -> tuple[Fix, ...]:
+def _fixes(bypass: Past, required: Required) -> tuple[Fix, ...]:
     """Return what the author may change in the pod; none if its workload says the queue, or an update may not change it."""
-    match found.how:
+    match bypass.how:
         case "node" | "group" | "owner" | "kueue parent":
-            return leave_out(found.path)
+            return leave_out(bypass.path)
         case "scheduler":
-            return write(found.path, found.system.scheduler)
+            return write(bypass.path, bypass.system.scheduler)
         case "no queue" | "queue" | "kueue queue" | "job queue":
-            return write(found.path, *(name for name in required.of(found.system) if name != ANY))
+            return write(bypass.path, *(name for name in required.of(bypass.system) if name != ANY))
     return ()
 
 
