@@ -32,6 +32,11 @@ class _SteppedPod:
     def weight(self) -> int:
         return sum(WEIGHTS[step.kind] for step in self.steps)
 
+    @property
+    def change(self) -> PodChange:
+        """The steps, whatever place takes the pod."""
+        return PodChange(steps=self.steps, edits=self.edits, place=None)
+
 
 def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
     """Return the change with the fewest steps by which policies admit a pod that they deny; of those with as many the gentlest
@@ -48,11 +53,10 @@ def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admi
     if not compared:
         return SearchResult(fix=None)
     if fleet is None:
-        chosen = compared[0]
-        return SearchResult(fix=PodChange(steps=chosen.steps, edits=chosen.edits, place=None), admits=True)
+        return SearchResult(fix=compared[0].change, admits=True)
     ranked = sorted(((_rank(one, fleet), number, one) for number, one in enumerate(compared)), key=lambda item: item[:2])
     (lost, _, _), _, chosen = ranked[0]
-    fix = PodChange(steps=chosen.steps, edits=chosen.edits, place=None)
+    fix = chosen.change
     if not lost:
         return SearchResult(fix=fix, admits=True, then=best(chosen.admitted, fleet))
     further = smallest(chosen.pod, fleet, catalog, admit, max(1, tries.left)).fix

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, product
 from typing import Literal, NamedTuple
 
-from analysis.fixes import lowering
-from analysis.fixes.edits import changed, put, remove
+from analysis.fixes.edits import changed, holders, lower_amount, put, remove, rename_resource
 from catalog import Catalog
 from catalog.names import CatalogNames
 from kube.requests import PODS
@@ -130,9 +129,9 @@ def _amounts(short: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog:
     most = {**offered.amounts, **{one.key: min(one.have, offered.amounts.get(one.key, one.have)) for one in short}}
     for names in product(*([one.key, *_others(one.key, pod, most, catalog)] for one in short)):
         renames = [(one.key, name) for one, name in zip(short, names, strict=True) if name != one.key]
-        edits = [tuple(lowering.renamed(pod, old, new)) for old, new in renames]
+        edits = [tuple(rename_resource(pod, old, new)) for old, new in renames]
         then = changed(pod, chain.from_iterable(edits))
-        lower = [lowering.lowered(then, name, here) for name, here in most.items() if name != PODS]
+        lower = [lower_amount(then, name, here) for name, here in most.items() if name != PODS]
         if None not in lower:
             yield *(Step("rename", one) for one in edits), *(Step("lower", one) for steps in lower for one in steps or ())
 
@@ -140,7 +139,7 @@ def _amounts(short: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog:
 def _others(name: str, pod: ReadOnly, most: Mapping[str, int], catalog: Catalog) -> Iterator[str]:
     """Yield the other names of devices of one vendor that the place has, whole devices first."""
     asked = catalog.resource(name)
-    held = [found for _, found in lowering.holders(name, pod)]
+    held = [found for _, found in holders(name, pod)]
     for one in sorted(most, key=lambda one: (one not in catalog.whole.values(), one)) if asked is not None and held else ():
         other = catalog.resource(one)
         if other is None or asked is None or other.vendor != asked.vendor or other.kind in ("part", "dra"):
@@ -166,12 +165,12 @@ def steps_of(fix: Fix, pod: ReadOnly) -> Steps:
     """Return the steps of a violation's fix; () if it changes nothing in the pod as its author wrote it."""
     match fix.kind:
         case "lower" if fix.name:
-            return tuple(Step("lower", edits) for edits in lowering.lowered(pod, fix.name, fix.value) or ())
+            return tuple(Step("lower", edits) for edits in lower_amount(pod, fix.name, fix.value) or ())
         case "unlabel":
             paths = fix.paths or _selecting(fix.name, pod)
             return tuple(Step("unlabel", (remove(path),)) for path in paths if value_at(pod, path) is not None)
         case "rename":
-            edits = tuple(lowering.renamed(pod, fix.name, fix.value))
+            edits = tuple(rename_resource(pod, fix.name, fix.value))
         case "relabel":
             edits = _relabelled(_selecting(fix.name, pod), fix.value, pod)
         case _:
@@ -204,8 +203,9 @@ def edits_of(steps: Iterable[Step], pod: ReadOnly) -> tuple[Edit, ...]:
     """Return the edits of all steps together. Expressions of one term go together, from the last on; a term without any would
     match no node, so that with the last one the required affinity goes."""
     edits = list(chain.from_iterable(step.edits for step in steps))
-    others = [edit for edit in edits if not _drops(edit)]
-    drops = sorted({edit.path for edit in edits if _drops(edit)}, key=lambda path: [str(part).rjust(9) for part in path], reverse=True)
+    expressions = {edit.path for edit in edits if edit.op == "remove" and edit.path[: len(TERMS)] == TERMS}
+    drops = sorted(expressions, key=lambda path: [str(part).rjust(9) for part in path], reverse=True)
+    others = [edit for edit in edits if edit.path not in expressions]
     terms = {path[: len(TERMS) + 1] for path in drops}
     for term in terms:
         written = value_at(pod, term)
@@ -213,11 +213,6 @@ def edits_of(steps: Iterable[Step], pod: ReadOnly) -> tuple[Edit, ...]:
         if every == sum(path[: len(term)] == term for path in drops):
             return (*[edit for edit in others if edit.path[: len(TERMS)] != TERMS], remove(_emptied(pod)))
     return (*others, *map(remove, drops))
-
-
-def _drops(edit: Edit) -> bool:
-    """Return whether an expression of node affinity goes; the terms are put together when all steps are known."""
-    return edit.op == "remove" and edit.path[: len(TERMS)] == TERMS
 
 
 def _emptied(pod: ReadOnly) -> Path:

@@ -239,18 +239,14 @@ def share(resource: Resource, catalog: Catalog) -> tuple[Fraction, Fraction]:
     return catalog.slice_shares.get(resource.profile or "", (Fraction(0), Fraction(1)))
 
 
-def fix_counts(requested: RequestedDevices, allowed: Sequence[int], catalog: Catalog) -> tuple[Fix, ...]:
-    """Return the fixes by which a pod requests one of these numbers of devices, a larger one first, as ``gpusPerPod`` counts them."""
-    return tuple(fix for device in requested.asked for fix in _counts(device, requested, allowed, catalog))
-
-
-def _counts(device: RequestedDevice, requested: RequestedDevices, allowed: Sequence[int], catalog: Catalog) -> Iterator[Fix]:
-    """Yield the fixes that change the number of devices of one name. Several containers can only request fewer."""
-    name, count = device.resource.name, device.count.most or device.count.least
-    others = replace(requested, asked=tuple(other for other in requested.asked if other is not device)).whole(catalog)
-    part = share(device.resource, catalog)[1]
-    numbers = sorted(floor((number - (others.most or others.least)) / part) for number in allowed)
-    if len(device.containers) == 1:
-        paths = amount_paths(device.containers[0], name)
-        yield from (Fix("lower", paths, value=str(number)) for number in numbers if number > count)
-    yield from request_fewer(name, count, *reversed(numbers))
+def fix_counts(requested: RequestedDevices, allowed: Sequence[int], catalog: Catalog) -> Iterator[Fix]:
+    """Yield the fixes by which a pod requests one of these numbers of devices, as ``gpusPerPod`` counts them: more or fewer of a name that
+    one container requests, fewer of one that several do."""
+    for device in requested.asked:
+        name, count = device.resource.name, device.count.most or device.count.least
+        others = replace(requested, asked=tuple(other for other in requested.asked if other is not device)).whole(catalog)
+        part = share(device.resource, catalog)[1]
+        numbers = sorted(floor((number - (others.most or others.least)) / part) for number in allowed)
+        paths = amount_paths(device.containers[0], name) if len(device.containers) == 1 else ()
+        yield from (Fix("lower", paths, value=str(number)) for number in numbers if paths and number > count)
+        yield from request_fewer(name, count, *reversed(numbers))

@@ -123,9 +123,10 @@ def _none_of(plan: Plan, count: CountInterval, limits: CountLimits) -> Violation
     return _of_count(plan, "BERTH-112", found, advice, allowed, at_field(_ONE_OF, limits.one_of_by))
 
 
-def _of_count(plan: Plan, code: str, found: Phrase, advice: Phrase, allowed: Sequence[int], on: Sequence[Field]) -> Violation:
-    path, by, fixes = _only_request(plan), tuple(policy for policy, _ in on), fix_counts(plan.devices, allowed, plan.snapshot.catalog)
-    return Violation(code=code, found=found, advice=advice, rule=NAME, policies=by, path=path, fields=tuple(on), fixes=fixes)
+def _of_count(plan: Plan, code: str, found: Phrase, advice: Phrase, allowed: Sequence[int], on: tuple[Field, ...]) -> Violation:
+    by, path = tuple(policy for policy, _ in on), _only_request(plan)
+    fixes = tuple(fix_counts(plan.devices, allowed, plan.snapshot.catalog))
+    return Violation(code=code, found=found, advice=advice, rule=NAME, policies=by, path=path, fields=on, fixes=fixes)
 
 
 def _uncounted(plan: Plan, limits: CountLimits) -> Violation:

@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.fixes.edits import changed
-from analysis.fixes.lowering import lowered
+from analysis.fixes.edits import changed, lower_amount
 from kube.requests import requests
 
 GPU = "nvidia.com/gpu"
@@ -19,7 +18,7 @@ def _pod(*counts: int, **spec: Any) -> dict[str, Any]:
 
 
 def _after(pod: dict[str, Any], name: str, most: int) -> dict[str, Any] | None:
-    edits = lowered(pod, name, most)
+    edits = lower_amount(pod, name, most)
     return None if edits is None else changed(pod, [edit for place in edits for edit in place])
 
 
@@ -57,4 +56,4 @@ def test_a_whole_pod_asks_for_no_less_than_its_containers() -> None:
     assert after["spec"]["resources"]["requests"]["cpu"] == "1500m"
     assert after["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "1500m"
     assert requests(after["spec"]).amounts["cpu"] == 2000
-    assert lowered(pod, "cpu", 400) is None
+    assert lower_amount(pod, "cpu", 400) is None
