@@ -3,7 +3,7 @@ paths."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -37,19 +37,19 @@ def contradiction(plan: Plan) -> Violation:
     cell, inputs = min(islice(_groups(plan), MOST_EXPLAINED), key=lambda item: len(item[1]))
     demands = [i.constraint for i in inputs if i.constraint is not None]
     own = [i for i in inputs if i.constraint is None]
-    policies = who(demands)
     if not own:
         return _conflict(demands, "one" if len(demands) == 1 else "several")
+    options = [(item, _options(plan, cell, item)) for item in own]
     return Violation(
         code="BERTH-121",
         found=_fact(own, demands),
-        advice=_fix(plan, cell, own),
+        advice=_fix(plan, cell, options),
         more=(detail_constraints(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
         rule=NAME,
-        policies=policies,
+        policies=who(demands),
         path=place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
-        fixes=tuple(chain.from_iterable(_fixes(plan, cell, item) for item in own)),
+        fixes=tuple(chain.from_iterable(_fixes(*option) for option in options)),
     )
 
 
@@ -136,34 +136,40 @@ def _other_templates(plan: Plan, cell: Cell) -> int:
     return rows
 
 
-def _fix(plan: Plan, cell: Cell, own: Sequence[_Input]) -> Phrase:
+_Option = tuple[_Input, list[str]]
+"""A requirement of the pod's own, and what is allowed in its place."""
+
+
+def _options(plan: Plan, cell: Cell, own: _Input) -> list[str]:
+    """Return the values of a label, by the names that the author uses, or the resource names that are allowed; none for a count."""
+    if own.authored is None:
+        return [] if own.devices else _other_devices(plan, cell)
+    rows = plan.required & _besides(plan, cell, own.authored)
+    # A time-sliced node fits any count: it is named only where no whole GPU is left to name.
+    rows = rows & cell.table.by_sharing.get("Exclusive", 0) or rows
+    return _as_spelled(cell, own.authored, _values(cell, own.authored.key, rows))
+
+
+def _fix(plan: Plan, cell: Cell, options: Sequence[_Option]) -> Phrase:
     """Return what to type instead: a value that is allowed on the key, another resource name, fewer
     devices."""
-    authored = next((i.authored for i in own if i.authored is not None), None)
-    if authored is not None:
-        allowed = _allowed(plan, cell, authored)
-        return phrase("use or remove", allowed=_one_of(allowed)) if allowed and authored.operator == "In" else phrase("remove")
-    if any(i.devices for i in own):
+    for own, allowed in options:
+        if own.authored is not None:
+            return phrase("use or remove", allowed=_one_of(allowed)) if allowed and own.authored.operator == "In" else phrase("remove")
+    if any(own.devices for own, _ in options):
         return phrase("fewer")
-    if names := _other_devices(plan, cell):
+    if names := options[0][1]:
         return phrase("ask", name=_one_of(names))
     theirs = tuple(sorted(plan.vendors - {""}))
     is_any_allowed = any(rows & plan.required for rows in cell.table.by_resource.values())
     return phrase("ask platform", vendors=theirs) if theirs and is_any_allowed else phrase("ask which")
 
 
-def _fixes(plan: Plan, cell: Cell, own: _Input) -> Iterable[Fix]:
-    """Return the fixes of one requirement of the pod's own: the same in full."""
+def _fixes(own: _Input, allowed: list[str]) -> tuple[Fix, ...]:
+    """Return the fixes of one requirement of the pod's own: all values, where the advice names some."""
     if own.authored is not None:
-        return choose_label(own.authored.written, _allowed(plan, cell, own.authored))
-    return request_fewer(own.name, own.devices) if own.devices else rename(own.name, _other_devices(plan, cell))
-
-
-def _allowed(plan: Plan, cell: Cell, authored: AuthorExpression) -> list[str]:
-    """Return the values of the key that are allowed beside the pod's other requirements, by the names that the author uses."""
-    rows = plan.required & _besides(plan, cell, authored)
-    # A time-sliced node fits any count: it is named only where no whole GPU is left to name.
-    return _as_spelled(cell, authored, _values(cell, authored.key, rows & cell.table.by_sharing.get("Exclusive", 0) or rows))
+        return choose_label(own.authored.written, allowed)
+    return request_fewer(own.name, own.devices) if own.devices else rename(own.name, allowed)
 
 
 def _other_devices(plan: Plan, cell: Cell) -> list[str]:
