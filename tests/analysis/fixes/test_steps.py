@@ -51,14 +51,8 @@ def _selecting(*operators: str) -> dict[str, Any]:
 
 def test_a_label_is_chosen_wherever_the_pod_selects_by_it() -> None:
     """If each expression lists values; any is left out."""
-    assert [
-        (edit.path[-1], edit.value)
-        for (step,) in [steps_of(Fix("relabel", name="zone", value="b"), _selecting("In"))]
-        for edit in step.edits
-    ] == [
-        ("zone", "b"),
-        ("values", ["b"]),
-    ]
+    (step,) = steps_of(Fix("relabel", name="zone", value="b"), _selecting("In"))
+    assert [(edit.path[-1], edit.value) for edit in step.edits] == [("zone", "b"), ("values", ["b"])]
     assert steps_of(Fix("relabel", name="zone", value="b"), _selecting("In", "NotIn")) == ()
     pod = _selecting("In", "NotIn")
     steps = steps_of(Fix("unlabel", name="zone"), pod)
