@@ -243,8 +243,6 @@ def slice_shares(gpus: Iterable[Gpu]) -> dict[str, tuple[Fraction, Fraction]]:
     the models that have it."""
     shares: dict[str, list[Fraction]] = {}
     for gpu in gpus:
-        compute, memory = max((p.compute for p in gpu.mig), default=1), max((p.memory_gb for p in gpu.mig), default=1)
         for profile in gpu.mig:
-            part = max(Fraction(profile.compute, compute), Fraction(profile.memory_gb, memory))
-            shares.setdefault(profile.name.replace("+", "."), []).append(part)
+            shares.setdefault(profile.spelling, []).append(gpu.share(profile))
     return {name: (min(parts), max(parts)) for name, parts in shares.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 Network = tuple[int | None, tuple[tuple[str, int], ...]]
 """The number of a machine's GPUs, and all its network devices by extended resource."""
@@ -25,10 +26,14 @@ class MigProfile:
     """Set only if the figure is verified."""
 
     @property
+    def spelling(self) -> str:
+        """The name in resource names and labels, where ``+`` becomes ``.`` ([device-plugin] internal/rm)."""
+        return self.name.replace("+", ".")
+
+    @property
     def resource(self) -> str:
-        """The extended resource under the mixed strategy: ``+`` becomes ``.`` ([device-plugin]
-        internal/rm)."""
-        return "nvidia.com/mig-" + self.name.replace("+", ".")
+        """The extended resource under the mixed strategy."""
+        return f"nvidia.com/mig-{self.spelling}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,16 @@ class Gpu:
     """Values of the vendor's product label, newest driver first."""
     compute_capability: str | None = None
     mig: tuple[MigProfile, ...] = ()
+
+    @property
+    def slices(self) -> dict[str, MigProfile]:
+        """The MIG profiles by their spelling in resource names."""
+        return {profile.spelling: profile for profile in self.mig}
+
+    def share(self, profile: MigProfile) -> Fraction:
+        """Return the part of the GPU that a slice is: the larger of its parts of compute and of memory."""
+        compute, memory = max(own.compute for own in self.mig), max(own.memory_gb for own in self.mig)
+        return max(Fraction(profile.compute, compute), Fraction(profile.memory_gb, memory))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from catalog.catalog import Catalog
-from kube.well_known import INSTANCE_TYPE
+from kube.labels import GPU_PRODUCT, INSTANCE_TYPE
 
-PRODUCT_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
+PRODUCT_KEYS = (GPU_PRODUCT, "amd.com/gpu.product-name")
 """Labels with a GPU's product, as each vendor's feature discovery writes them."""
 MODEL_KEYS = (*PRODUCT_KEYS, "cloud.google.com/gke-accelerator")
 """Labels with the model of a node's GPUs."""

@@ -12,11 +12,11 @@ from typing import Any
 
 from analysis.world.builder import WorldBuilder
 from analysis.world.recorded import Recorded
+from analysis.world.world import World
 from catalog import Catalog
 from catalog.prices import Prices, prices
 from cluster.client.api_client import Access, Client
 from console.server.app import WorldSource
-from console.world.fixed import Fixed
 from documents.prices import read_prices
 from policies.state.updater import Options
 from sources import world_of_files as files
@@ -92,3 +92,16 @@ def _given(args: argparse.Namespace, sources: Sources) -> _ReadingOptions:
     catalog, chosen = options(of_a_cluster(sources) if sources.facts else sources)
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
     return _ReadingOptions(catalog=catalog, options=chosen, prices=cost)
+
+
+class Fixed:
+    """The source of one world."""
+
+    stale = ""
+    near = None
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def first(self) -> None:
+        """Return at once."""

@@ -156,14 +156,14 @@ def _hunks(marked: list[str]) -> Iterator[str]:
 
 def spans(changed: list[int], length: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges of changed lines with their context; ranges that touch are merged."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for at in changed:
         first, last = max(0, at - CONTEXT), min(length, at + 1 + CONTEXT)
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], last)
+        if ranges and first <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], last)
         else:
-            found.append((first, last))
-    yield from found
+            ranges.append((first, last))
+    yield from ranges
 
 
 def _range(start: int, count: int) -> str:

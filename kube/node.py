@@ -1,5 +1,7 @@
-"""The nodes of a cluster as kube-scheduler sees them, with what is free on each, and groups of nodes that are
-alike."""
+"""The nodes of a cluster as kube-scheduler sees them, with what is free on each, and groups of nodes that are alike.
+
+This is the only reader of a Node object: no content of one makes it raise.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from kube.requests import PODS, Amounts, HostPort, amounts, host_ports, requests
-from kube.taints import Taint, passes, taints_of
-from kube.tree import map_at, maps_in, text_of
-from kube.well_known import FINISHED, HOSTNAME
+from kube.labels import GPU_DISCOVERED, HOSTNAME, MIG_STATE
+from kube.pod import FINISHED
+from kube.requests import PODS, Amounts, HostPort, amounts, host_ports, is_native, requests
+from kube.taints import UNSCHEDULABLE, Taint, passes, taints_in
+from kube.tree import Raw, condition_status, map_at, text_of, texts_at
 
-STARTED = "nvidia.com/gfd.timestamp"
-"""When GPU Feature Discovery started on the node, in Unix seconds; not written with ``--no-timestamp`` (NVIDIA/k8s-device-plugin
-internal/lm/timestamp.go)."""
-OWN = frozenset({HOSTNAME, STARTED})
+OWN = frozenset({HOSTNAME, GPU_DISCOVERED})
 """Labels of which each node has another value."""
 _MANY = 8
 """Nodes, at least, by which a label is found to be one of those: more than a region has zones, or a cluster of a few
 nodes has types."""
-MIG_STATE = "nvidia.com/mig.config.state"
-"""Of NVIDIA's MIG manager: ``pending`` or ``rebooting`` while the devices of a node change."""
 
 
 class Occupant(NamedTuple):
@@ -49,6 +47,8 @@ class Node:
     name: str
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
+    provider: str = ""
+    """``spec.providerID``, by which its cloud knows it"""
     cordoned: bool = False
     """``spec.unschedulable``"""
     ready: bool = True
@@ -62,6 +62,15 @@ class Node:
     """The requests of the pods that are bound to it; None if they are not known."""
     ports: tuple[HostPort, ...] = ()
     """Those that such pods take."""
+
+    @property
+    def extended(self) -> list[str]:
+        """The extended resources that are there, healthy or not, sorted."""
+        return sorted(name for name in {*self.capacity, *self.allocatable} if not is_native(name))
+
+    def offered(self, resource: str) -> int:
+        """Return the amount of a resource that is there, healthy or not."""
+        return max(self.capacity.get(resource, 0), self.allocatable.get(resource, 0))
 
     def free(self, resource: str) -> int | None:
         """Return what is left of a resource; None if that is not known."""
@@ -99,7 +108,7 @@ def nodes(objects: Iterable[Mapping[str, Any]], occupants: Iterable[Occupant] | 
     used, ports = _taken(occupants or ())
     startup = frozenset(startup)
     for value in objects:
-        node = _node(value, startup)
+        node = read_node(value, startup)
         if node.name:
             taken: Amounts | None = None if occupants is None else used.get(node.name, Counter())
             yield replace(node, used=taken, ports=tuple(ports.get(node.name, ())))
@@ -117,18 +126,18 @@ def _taken(occupants: Iterable[Occupant]) -> tuple[dict[str, Counter[str]], dict
     return used, ports
 
 
-def _node(value: Mapping[str, Any], startup: frozenset[str]) -> Node:
+def read_node(value: Any, startup: Iterable[str] = ()) -> Node:
+    """Return a Node object as a node of which it is not known what is bound to it. ``startup``: keys of taints that go by
+    themselves."""
     spec, status = map_at(value, "spec"), map_at(value, "status")
-    labels = {text_of(key): text_of(label) for key, label in map_at(value, "metadata", "labels").items()}
-    taints = tuple(taints_of(value))
-    ready = not any(
-        condition.get("type") == "Ready" and condition.get("status") != "True" for condition in maps_in(status.get("conditions"))
-    )
-    starts = any(passes(taint.key, startup) for taint in taints if taint.key != "node.kubernetes.io/unschedulable")
+    labels, taints = texts_at(value, "metadata", "labels"), tuple(taints_in(spec.get("taints")))
+    ready = condition_status(value, "Ready") in ("True", None)
+    starts = any(passes(taint.key, startup) for taint in taints if taint.key != UNSCHEDULABLE.key)
     return Node(
         name=text_of(map_at(value, "metadata").get("name")),
         labels=labels,
         taints=taints,
+        provider=text_of(spec.get("providerID")),
         cordoned=spec.get("unschedulable") is True,
         ready=ready,
         settled=ready and not starts and labels.get(MIG_STATE) not in ("pending", "rebooting"),
@@ -138,6 +147,31 @@ def _node(value: Mapping[str, Any], startup: frozenset[str]) -> Node:
     )
 
 
+def label_number(labels: Mapping[str, str], key: str) -> int | None:
+    """Return the whole number that a label has; None if it has none."""
+    text = labels.get(key, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
+
+
+def slimmed_node(value: Any, *, whole: bool) -> dict[str, Raw]:
+    """Return the parts of a Node that ``read_node`` reads; of its ID the beginning, which names the cloud. Most of the rest are images.
+
+    ``whole``: with what decisions do not read and what changes often: amounts of native resources, Ready, and whether it is cordoned.
+    """
+    spec, status = map_at(value, "spec"), map_at(value, "status")
+    ready, provider = condition_status(value, "Ready"), text_of(spec.get("providerID"))
+    of_spec: Raw = {
+        "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in taints_in(spec.get("taints"))],
+        "providerID": provider[: provider.find("://") + 3],
+        "unschedulable": whole and spec.get("unschedulable") is True,
+    }
+    of_status: Raw = {"conditions": [{"type": "Ready", "status": ready}] if whole and ready is not None else []}
+    for part in ("capacity", "allocatable"):
+        of_status[part] = {name: amount for name, amount in texts_at(status, part).items() if whole or not is_native(name)}
+    parts = {"spec": of_spec, "status": of_status}
+    return {part: kept for part, fields in parts.items() if (kept := {name: field for name, field in fields.items() if field})}
+
+
 def group_nodes(all_nodes: Iterable[Node]) -> tuple[NodeGroup, ...]:
     """Return the nodes in groups, in order of the first name in each."""
     every = sorted(all_nodes, key=lambda node: node.name)
@@ -145,9 +179,8 @@ def group_nodes(all_nodes: Iterable[Node]) -> tuple[NodeGroup, ...]:
     groups: dict[Any, list[Node]] = {}
     for node in every:
         shared = frozenset((key, label) for key, label in node.labels.items() if key not in own)
-        taints = tuple(sorted(node.taints, key=lambda taint: (taint.key, taint.value, taint.effect)))
         sizes = tuple(sorted(node.allocatable.items())), tuple(sorted((k, v) for k, v in node.capacity.items() if "/" in k))
-        groups.setdefault((shared, taints, node.cordoned, node.settled, sizes), []).append(node)
+        groups.setdefault((shared, tuple(sorted(node.taints)), node.cordoned, node.settled, sizes), []).append(node)
     return tuple(NodeGroup(nodes=tuple(group), labels=dict(sorted(key[0])), own=own) for key, group in groups.items())
 
 

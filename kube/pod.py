@@ -7,26 +7,36 @@ PodError with its path: no answer is given on a guess.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kube.quantity import QuantityError, parse
-from kube.tree import Path, Raw, dotted
+from kube.tree import Path, Raw, dotted, maps_in
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+ANNOTATIONS: Path = ("metadata", "annotations")
+OWNERS: Path = ("metadata", "ownerReferences")
+NODE_NAME: Path = ("spec", "nodeName")
+NODE_SELECTOR: Path = ("spec", "nodeSelector")
+POD_LEVEL: Path = ("spec", "resources")
+"""Requests and limits of the pod itself (KEP-2837)."""
+SCHEDULER: Path = ("spec", "schedulerName")
 TERMS: Path = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+TOLERATIONS: Path = ("spec", "tolerations")
+CONTAINERS = ("containers", "initContainers")
+"""The lists of containers that take resources: an ephemeral container takes none."""
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a static pod's mirror (k8s.io/api/core/v1 MirrorPodAnnotationKey)."""
-
-
 GRACE = "terminationGracePeriodSeconds"
 DEADLINE = "activeDeadlineSeconds"
 OF_NO_CLASS = ("priority", "preemptionPolicy")
 """What the API server writes of a pod's priority class, or of none (k8s.io/kubernetes plugin/pkg/admission/priority)."""
 DEFAULT_SCHEDULER = "default-scheduler"
 """k8s.io/api core/v1 DefaultSchedulerName, which the API server writes where a pod names none."""
+FINISHED = ("Succeeded", "Failed")
+"""Phases in which a pod takes nothing of its node (kube-scheduler's informer of pods leaves them out)."""
 PROBES = ("livenessProbe", "startupProbe")
 """Probes with a grace period of their own (KEP-2238); a readiness probe ends nothing."""
 
@@ -140,6 +150,27 @@ def text_at(parent: Mapping[str, Any], key: str, path: Path) -> str:
     return value or ""
 
 
+def containers_of(spec: Mapping[Any, Any]) -> Iterator[tuple[Path, Mapping[Any, Any]]]:
+    """Yield each container and init container in the spec of a pod, whatever its shape, with its path in the pod."""
+    for field in CONTAINERS:
+        for i, container in enumerate(maps_in(spec.get(field))):
+            yield ("spec", field, i), container
+
+
+def controlling_owner(metadata: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return the reference to the controlling owner of any object; {} if it has none (k8s.io/apimachinery pkg/apis/meta/v1
+    ``GetControllerOf``)."""
+    return next((owner for owner in maps_in(metadata.get("ownerReferences")) if owner.get("controller") is True), {})
+
+
+def field_of(path: Sequence[str | int]) -> str:
+    """Return the field of a pod that a path leads into: ``tolerations``, ``affinity``, ``resources`` of a container, or the key of
+    a label or annotation."""
+    if path[0] == "metadata":
+        return str(path[2] if len(path) > 2 else path[-1])
+    return str(path[3] if len(path) > 3 and path[1] in CONTAINERS else path[min(1, len(path) - 1)])
+
+
 def _check_term(term: Raw, path: Path) -> None:
     """Check that key, operator and values of a node selector term's requirements are text. Raises
     PodError."""
@@ -192,9 +223,8 @@ def _pod_level(spec: Raw) -> tuple[Raw, Raw] | None:
     empty map."""
     if spec.get("resources") is None:
         return None
-    path: Path = ("spec", "resources")
-    resources = mapping_at(spec, "resources", path[:1])
-    return mapping_at(resources, "requests", path), mapping_at(resources, "limits", path)
+    resources = mapping_at(spec, "resources", POD_LEVEL[:1])
+    return mapping_at(resources, "requests", POD_LEVEL), mapping_at(resources, "limits", POD_LEVEL)
 
 
 class Pod:
@@ -238,8 +268,8 @@ class Pod:
         node_affinity = mapping_at(affinity, "nodeAffinity", TERMS[:2])
         terms = list_at(node_affinity, PREFERRED, TERMS[:3])
         for i, term in enumerate(terms):
-            where = (*TERMS[:3], PREFERRED, i)
-            _check_term(mapping_at(term, "preference", where), (*where, "preference"))
+            path = (*TERMS[:3], PREFERRED, i)
+            _check_term(mapping_at(term, "preference", path), (*path, "preference"))
         return terms
 
     @property

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
 
-from kube.pod import Pod
+from kube.pod import POD_LEVEL, Pod, containers_of
 from kube.quantity import QuantityError, binary, parse
 from kube.tree import LARGEST, Path, map_at, maps_in, text_of
 
@@ -87,6 +87,11 @@ def counts(name: str) -> bool:
     return name in _NATIVE or "/" in name or name.startswith(_PREFIXES)
 
 
+def is_native(name: str) -> bool:
+    """Return whether a resource is Kubernetes' own, and not an extended one (pkg/apis/core/v1/helper ``IsNativeResource``)."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
 def amounts(value: Mapping[Any, Any]) -> dict[str, int]:
     """Return those of a map of quantities that are counted and can be read."""
     read = ((text_of(name), to_units(text_of(name), amount)) for name, amount in value.items())
@@ -104,10 +109,8 @@ def requests(spec: Mapping[Any, Any]) -> RequestedAmounts:
 
 def _sums_of_containers(spec: Mapping[Any, Any]) -> _Sums:
     sums = _Sums()
-    for i, container in enumerate(maps_in(spec.get("containers"))):
-        sums.container(container, ("spec", "containers", i))
-    for i, container in enumerate(maps_in(spec.get("initContainers"))):
-        sums.init_container(container, ("spec", "initContainers", i))
+    for path, container in containers_of(spec):
+        (sums.container if path[1] == "containers" else sums.init_container)(container, path)
     return sums
 
 
@@ -210,7 +213,6 @@ def host_ports(spec: Mapping[Any, Any]) -> Iterator[HostPort]:
 
 COMPUTE = ("cpu", "memory")
 """The resources that the class depends on."""
-POD_LEVEL: Path = ("spec", "resources")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

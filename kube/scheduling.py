@@ -12,13 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 from kube.labels import Expression, read_expression
 from kube.node import Node, NodeGroup
-from kube.pod import DEFAULT_SCHEDULER
+from kube.pod import DEFAULT_SCHEDULER, NODE_NAME, NODE_SELECTOR, REQUIRED, TERMS, TOLERATIONS
 from kube.requests import PODS, Amounts, HostPort, host_ports, requests
 from kube.taints import HARD, UNSCHEDULABLE, Taint, is_tolerated, passes
 from kube.tree import Path, Raw, map_at, maps_in, text_of
-
-SELECTOR: Path = ("spec", "nodeSelector")
-TERMS: Path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 
 
 class AffinityTerm(NamedTuple):
@@ -77,7 +74,7 @@ def wants(pod: Mapping[str, Any]) -> Wants:
 def node_selector(spec: Mapping[Any, Any]) -> tuple[Expression, ...]:
     """Return the labels of ``spec.nodeSelector``, each as an expression."""
     labels = map_at(spec, "nodeSelector").items()
-    return tuple(Expression(key, "In", (text_of(value),), (*SELECTOR, key)) for key, value in labels if isinstance(key, str))
+    return tuple(Expression(key, "In", (text_of(value),), (*NODE_SELECTOR, key)) for key, value in labels if isinstance(key, str))
 
 
 def required_terms(spec: Mapping[Any, Any]) -> tuple[AffinityTerm, ...] | None:
@@ -111,7 +108,7 @@ def _unjudged(spec: Mapping[Any, Any]) -> Iterator[str]:
     """Yield the fields of the pod that other filters read."""
     affinity = map_at(spec, "affinity")
     for name in ("podAffinity", "podAntiAffinity"):
-        required = map_at(affinity, name).get("requiredDuringSchedulingIgnoredDuringExecution")
+        required = map_at(affinity, name).get(REQUIRED)
         if isinstance(required, list) and required:
             yield name
     if any(item.get("whenUnsatisfiable") != "ScheduleAnyway" for item in maps_in(spec.get("topologySpreadConstraints"))):
@@ -166,10 +163,6 @@ class Blocker(NamedTuple):
     """False if what is not known may prove it wrong: a machine of an unknown type."""
 
 
-TOLERATIONS: Path = ("spec", "tolerations")
-_NODE_NAME: Path = ("spec", "nodeName")
-
-
 def of_node(pod: Wants, node: Node, startup: frozenset[str] = frozenset(), delegated: frozenset[str] = frozenset()) -> tuple[Blocker, ...]:
     """Return what keeps the pod off the node, in the order of kube-scheduler's filters; () if nothing does.
 
@@ -198,7 +191,7 @@ def _schedulable(pod: Wants, node: Node, startup: frozenset[str]) -> Iterator[Bl
     if node.cordoned and not is_tolerated(UNSCHEDULABLE, pod.tolerations):
         yield Blocker("unschedulable", passing=True)
     if pod.node and pod.node != node.name:
-        yield Blocker("name", "metadata.name", "In", (pod.node,), found=node.name, path=_NODE_NAME)
+        yield Blocker("name", "metadata.name", "In", (pod.node,), found=node.name, path=NODE_NAME)
     for blocker in untolerated(pod, node.taints, startup):
         if not (node.cordoned and blocker.key == UNSCHEDULABLE.key):
             yield blocker

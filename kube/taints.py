@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from kube.tree import map_at, maps_in, text_of
+from kube.tree import maps_in, text_of
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 EFFECTS: tuple[Effect, ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -16,7 +16,7 @@ HARD = ("NoSchedule", "NoExecute")
 """Effects that keep pods off (pkg/scheduler/framework/plugins/helper ``DoNotScheduleTaintsFilterFunc``)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Taint:
     key: str
     value: str = ""
@@ -62,9 +62,9 @@ def passes(key: str, startup: Iterable[str] = ()) -> bool:
     return key.startswith(_STATES) or key.endswith(_STATE_ENDS) or key in _STATE_KEYS or key in startup
 
 
-def taints_of(node: Any) -> Iterator[Taint]:
-    """Yield the taints of a node that have a key and a known effect."""
-    for item in maps_in(map_at(node, "spec").get("taints")):
+def taints_in(value: Any) -> Iterator[Taint]:
+    """Yield the taints in a list that have a key and a known effect."""
+    for item in maps_in(value):
         effect = next((effect for effect in EFFECTS if effect == item.get("effect")), None)
         if effect is not None and (key := text_of(item.get("key"))):
             yield Taint(key=key, value=text_of(item.get("value")), effect=effect)

@@ -26,12 +26,13 @@ LARGEST = 2**63
 
 
 def dotted(path: Path) -> str:
-    """``spec.containers[0].resources.limits["nvidia.com/gpu"]``, the form that messages use."""
+    """Return ``spec.containers[0].resources.limits["nvidia.com/gpu"]``, the form that messages use; a key that dots or digits would
+    break is quoted."""
     out = ""
     for part in path:
         if isinstance(part, int):
             out += f"[{part}]"
-        elif part.replace("_", "").replace("-", "").isalnum():
+        elif part.replace("-", "").isidentifier():
             out += f".{part}" if out else part
         else:
             out += f'["{part}"]'
@@ -62,9 +63,20 @@ def map_at(thing: Any, *keys: str) -> Mapping[Any, Any]:
     return thing if isinstance(thing, Mapping) else {}
 
 
+def texts_at(thing: Any, *keys: str) -> dict[str, str]:
+    """Return the map of texts under these keys, such as labels; an empty one where there is none."""
+    return {text_of(key): text_of(value) for key, value in map_at(thing, *keys).items()}
+
+
 def maps_in(thing: Any) -> Iterator[Mapping[Any, Any]]:
     """The maps in a list."""
     return (item for item in thing if isinstance(item, Mapping)) if isinstance(thing, list) else iter(())
+
+
+def condition_status(thing: Any, kind: str) -> str | None:
+    """Return the status of an object's condition of this type: ``True``, ``False`` or ``Unknown``; None if it has none."""
+    conditions = maps_in(map_at(thing, "status").get("conditions"))
+    return next((text_of(condition.get("status")) for condition in conditions if condition.get("type") == kind), None)
 
 
 def text_of(value: Any) -> str:

@@ -6,16 +6,14 @@ InputErrors.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kube.tree import Path, kind_of
+from kube.tree import Path, dotted, kind_of
 
 UNREAD = "berth.dev/unread"
 """Key of an object that is known by its name alone; its value says why. No field of Kubernetes has a slash in its name."""
-_PLAIN_KEY = re.compile(r"[A-Za-z_$*][\w-]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,23 +58,11 @@ class InputError(ValueError):
         """``FILE, document 2, line 7, spec.mode``, as far as it is known."""
         document = f", document {self.document}" if self.document is not None else ""
         line = f", line {self.line}" if self.line is not None else ""
-        path = f", {path_text(self.path)}" if self.path else ""
+        path = f", {dotted(self.path)}" if self.path else ""
         return f"{self.file}{document}{line}{path}"
 
     def __str__(self) -> str:
         return f"berth: {self.place}: {self.message}"
-
-
-def path_text(path: Path) -> str:
-    """``spec.require.families.in[0]``; a key that dots would break is quoted: ``spec.labels["karpenter.sh/nodepool"]``."""
-    text = "".join(_step(step) for step in path)
-    return text.removeprefix(".")
-
-
-def _step(step: str | int) -> str:
-    if isinstance(step, int):
-        return f"[{step}]"
-    return f".{step}" if _PLAIN_KEY.fullmatch(step) else f'["{step}"]'
 
 
 def objects(document: Document) -> Iterator[Document | InputError]:

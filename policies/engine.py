@@ -114,10 +114,7 @@ def _patch(request: Request, facts: Facts, pod: Pod, outcome: PolicyOutcome, ent
     """Return the patch; empty for a pod that is denied, or only updated."""
     if outcome.violations or request.operation == "UPDATE":
         return ()
-    came = pod.annotations.get(applied.APPLIED)
-    if not outcome.edits and came is None:
-        return ()
-    return applied.finish(pod.raw, outcome.edits, came, entries)
+    return applied.finish(pod.raw, outcome.edits, entries)
 
 
 def _outcome(facts: Facts, subject: ReviewedPod, policies: Policies) -> PolicyOutcome:

@@ -21,11 +21,10 @@ from textwrap import indent
 from catalog import Catalog, Workload
 from catalog.parse.kinds import paths_of
 from kube.pod import MIRROR
+from kube.review import NODES
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS
 from policies.pods.queue_systems import KAI_SKIPS, KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 
-NODES = "system:nodes"
-"""The group of kubelets (k8s.io/apiserver pkg/authentication/user NodesGroup)."""
 WIDTH = 100
 """The most characters of a line of names."""
 MOST_CONTAINERS = 200

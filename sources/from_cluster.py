@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from analysis.conditions.server_mode import as_served
 from catalog import Catalog
@@ -28,6 +28,7 @@ from policies.state.objects import Change, Key, ObjectEntry
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 
+T = TypeVar("T")
 ROLE = "berth-guardrails-view"
 """The ClusterRole of deploy/rbac.yaml that may read the cluster-scoped kinds."""
 _WATCHED = {watched.kind: watched for watched in KINDS}
@@ -66,10 +67,24 @@ def read_namespace(kubeconfig: str | None, context: str | None, namespace: str |
     advice what to type next.
     """
     access = Access(kubeconfig or default_kubeconfig(os.environ), context)
+    return run_reading(_read(access, namespace, catalog, options))
+
+
+def run_reading(reading: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that reads a cluster. Raises InputError if there is no answer.
+
+    It is not the result of ``asyncio.run``, which formats that twice: of a large cluster in seconds.
+    """
+    results: list[T] = []
+
+    async def read() -> None:
+        results.append(await reading)
+
     try:
-        return asyncio.run(_read(access, namespace, catalog, options))
+        asyncio.run(read())
     except (AccessError, Unreachable) as error:
         raise InputError(file="cluster", message=str(error)) from None
+    return results[0]
 
 
 async def _read(access: Access, namespace: str | None, catalog: Catalog, options: Options) -> FromCluster:

@@ -9,9 +9,9 @@ from typing import Any
 from analysis.admission.manifests import fact_of
 from documents.files import read_paths
 from documents.yaml_reader import documents, one_value
+from kube.templates import group_of
 from policies.document import Document, InputError, objects
 from policies.state.snapshot import Snapshot
-from policies.workloads.controllers import group_of
 from policies.workloads.pods import Around
 
 _Key = tuple[str, str, str]

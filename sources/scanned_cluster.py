@@ -15,8 +15,8 @@ from cluster.survey.scanned import kinds
 from cluster.survey.survey import Progress
 from cluster.watch.kinds import Watched
 from documents.files import read_objects
+from kube.labels import NODE_POOL
 from kube.tree import Raw
-from kube.well_known import NODE_POOL
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, ClusterFacts
 from policies.facts.device_modes import published

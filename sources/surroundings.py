@@ -3,7 +3,6 @@ cluster, and the policies of its namespace. With the rights of whoever asks: wha
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Collection
 from dataclasses import replace
@@ -12,17 +11,19 @@ from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.access import Access
-from cluster.client.api_client import AccessError, Client, Unreachable
-from cluster.survey.neighbours import Neighbours, controller
-from cluster.survey.scanned import offering, with_status
+from cluster.client.api_client import Client
+from cluster.survey.neighbours import Neighbours
+from cluster.survey.scanned import with_status
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, QUEUES, Watched, key_of
+from cluster.watch.trims import whole_node
 from kube.node import occupant
+from kube.pod import controlling_owner
 from kube.tree import Raw
 from policies.document import InputError
 from policies.facts import admission_queues
 from policies.state.objects import Change, Key
-from sources.from_cluster import default_kubeconfig
+from sources.from_cluster import default_kubeconfig, run_reading
 
 SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
 """As kubectl has them."""
@@ -50,10 +51,7 @@ def read_surroundings(
 ) -> Surroundings:
     """Read around TYPE/NAME, or, without a target, the places and policies for an object of a file. Raises InputError."""
     access = Access(kubeconfig or default_kubeconfig(os.environ), context)
-    try:
-        return asyncio.run(_read(access, namespace, target, catalog, progress))
-    except (AccessError, Unreachable) as error:
-        raise InputError(file="cluster", message=str(error)) from None
+    return run_reading(_read(access, namespace, target, catalog, progress))
 
 
 async def _read(
@@ -128,10 +126,10 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
     known: dict[str, list[Raw]] = {}
     found, between = [], {}
     for pod in await near.listed("v1", "pods"):
-        reference = controller(pod)
-        if reference is None:
+        owner = controlling_owner(pod["metadata"])
+        if not owner:
             continue
-        above = str(reference.get("uid"))
+        above = str(owner.get("uid"))
         if above not in known:
             known[above] = [] if above == uid else await near.owners(pod)
         if above == uid or any(one["metadata"].get("uid") == uid for one in known[above]):
@@ -139,16 +137,15 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
             between.update({one["metadata"]["uid"]: one for one in known[above] if one["metadata"].get("uid") != uid})
     if not found:  # denied pods were never there: what would have made them is
         for version, plural in (("apps/v1", "replicasets"), ("batch/v1", "jobs")):
-            between |= {
-                one["metadata"]["uid"]: one for one in await near.listed(version, plural) if (controller(one) or {}).get("uid") == uid
-            }
+            listed = await near.listed(version, plural)
+            between |= {one["metadata"]["uid"]: one for one in listed if controlling_owner(one["metadata"]).get("uid") == uid}
     return found, list(between.values())
 
 
 async def _with_places(client: Client, near: Neighbours, found: Surroundings, progress: Progress) -> Surroundings:
     namespaces = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
     kinds = {kind.kind: kind for kind in DECISIVE if kind.kind != "Namespace"}
-    kinds["Node"] = replace(kinds["Node"], trim=offering)
+    kinds["Node"] = replace(kinds["Node"], trim=whole_node)
     kinds["NodePool"] = replace(kinds["NodePool"], trim=with_status)
     surveyed = await survey(client, (*kinds.values(), *QUEUES, _PODS), near.namespace, progress)
     objects = [one for kind in (*kinds, *admission_queues.KINDS) for one in surveyed.objects[kind]]

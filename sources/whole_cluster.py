@@ -3,7 +3,6 @@ owners."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +11,14 @@ from typing import Any
 from analysis.audit.stored_pod import Controller, StoredPod, widest
 from catalog import Catalog
 from cluster.client.access import Access
-from cluster.client.api_client import AccessError, Client, Unreachable
+from cluster.client.api_client import Client
 from cluster.survey.owners import OWNERS
 from cluster.survey.pods import pods
 from cluster.survey.survey import Progress, Survey, survey
 from cluster.watch.kinds import DECISIVE, Watched, key_of
 from policies.document import InputError
 from policies.state.objects import Change, Key
-from sources.from_cluster import default_kubeconfig
+from sources.from_cluster import default_kubeconfig, run_reading
 
 OURS = tuple(kind for kind in DECISIVE if kind.ours)
 FACTS = tuple(kind for kind in DECISIVE if not kind.ours)
@@ -88,10 +87,7 @@ def surveyed(
 def lists(kubeconfig: str | None, context: str | None, namespace: str | None, kinds: Sequence[Watched], progress: Progress) -> Survey:
     """Read these kinds, as far as they may be read. Raises InputError if there is no answer."""
     access = Access(kubeconfig or default_kubeconfig(os.environ), context)
-    try:
-        return asyncio.run(_surveyed(access, kinds, namespace or "", progress))
-    except (AccessError, Unreachable) as error:
-        raise InputError(file="cluster", message=str(error)) from None
+    return run_reading(_surveyed(access, kinds, namespace or "", progress))
 
 
 def unread(found: Survey) -> dict[str, str]:

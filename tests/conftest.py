@@ -35,19 +35,24 @@ shared_tables.share()
 yaml.safe_load, yaml.safe_load_all = partial(yaml.load, Loader=yaml.CSafeLoader), partial(yaml.load_all, Loader=yaml.CSafeLoader)
 """Tests read megabytes of YAML, and libyaml reads them ten times as fast. Berth names its own loader."""
 
+SHARING = ("test_smoke", "test_lease_of_a_stopping_replica", "audit/test_audit_equals_enforce", "audit/test_stored_pods")
 ON_SHARED_CLUSTER = (
     *(f"tests/e2e/{folder}/" for folder in ("access", "actors", "bypasses", "console", "crds", "rules", "webhooks")),
-    *(f"tests/e2e/{file}.py" for file in ("test_smoke", "audit/test_audit_equals_enforce", "audit/test_stored_pods")),
+    *(f"tests/e2e/{file}.py" for file in SHARING),
     "tests/bench/test_burst.py",
 )
 """Where the fixture ``cluster`` is used, which is one for each process. A file that is not named here has one more."""
 LONG = ("e2e", "inspect", "bench", "image", "testcluster", "cluster", "deploy", "fuzz", "docs")
 """Folders whose tests start servers or whole control planes, those that take longest first"""
+RENDERED = ("audit", "chart", "console", "notes", "registration", "rights_and_kinds", "values", "workload")
+SOURCE = "the parsed source"
 TOGETHER = {
     "the shared cluster": ON_SHARED_CLUSTER,
     "real kubelets": ("tests/e2e/kubelets/", "tests/e2e/installation/"),
+    "the chart": ("tests/deploy/monitoring/", *(f"tests/deploy/test_{file}.py" for file in RENDERED)),
+    SOURCE: tuple(f"tests/test_{name}.py" for name in ("documented", "layers", "names", "words")),
 }
-"""Files that one worker runs one after another, on the same control plane or the same machines"""
+"""Files that one worker runs one after another: on the same control plane or machines, or with what it has rendered or parsed already"""
 A_CORE = 3
 """workers, of which the last gives way to the others"""
 MOST_WORKERS = 8
@@ -116,7 +121,7 @@ class FilesAndCluster(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist
 
     def _without_servers(self) -> str | None:
         ends = next(reversed(self.workqueue)), next(iter(self.workqueue))
-        return next((scope for scope in ends if scope not in TOGETHER and _rank(scope) == len(LONG)), None)
+        return next((scope for scope in ends if (scope not in TOGETHER or scope == SOURCE) and _rank(scope) == len(LONG)), None)
 
 
 @pytest.hookimpl(optionalhook=True)

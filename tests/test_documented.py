@@ -12,7 +12,7 @@ from cli.help.tree import commands
 from cli.main import SUBCOMMANDS
 from policies.rules import RULES
 from tests.support.cases import golden, golden_workloads
-from tests.support.module_imports import LAYERS
+from tests.support.module_imports import LAYERS, tree
 
 ROOT = Path(__file__).parent.parent
 CODES = ROOT / "docs" / "codes.md"
@@ -127,7 +127,7 @@ def there(name: str) -> bool:
 def test_what_a_docstring_names_of_ours_exists() -> None:
     """Whoever follows a name in the documentation of a module, class or function finds it."""
     nodes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    documented = ((file, node) for file in SOURCE for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, nodes))
+    documented = ((file, node) for file in SOURCE for node in ast.walk(tree(file)) if isinstance(node, nodes))
     names = [(file, name) for file, node in documented for name in OURS.findall(ast.get_docstring(node) or "")]
     assert len(names) > 50
     assert [f"{file.relative_to(ROOT)} names {name}" for file, name in names if not there(name)] == []
@@ -139,7 +139,7 @@ def test_what_a_room_says_is_in_it_is_in_it() -> None:
 
 
 def _not_in_it(room: Path) -> list[str]:
-    names = re.findall(r"``([a-z_][a-z_0-9]*)``", ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or "")
+    names = re.findall(r"``([a-z_][a-z_0-9]*)``", ast.get_docstring(tree(room / "__init__.py")) or "")
     folders = (room, *room.parents[: len(room.relative_to(ROOT).parts)])
     known = {path.stem for folder in folders for path in folder.iterdir()} | {"kubernetes"}
     return [name for name in names if name not in known]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.module_imports import LAYERS, ROOT
+from tests.support.module_imports import LAYERS, ROOT, tree
 
 PHRASES = re.compile(
     r"""(?<!connection\ )\brefus(e|es|ed|al|als|ing)\b | \bmend(s|ed|ing)?\b | \bjudg(e|es|ed|ing|ement)\b | \bdear(er|est)?\b
@@ -28,13 +28,12 @@ def files() -> Iterator[Path]:
 
 def read_by_people(path: Path) -> Iterator[tuple[int, str]]:
     """Yield each line of a page without its code, and each string of a module that has a space and is no docstring."""
-    text = path.read_text()
     if path.suffix != ".py":
-        yield from enumerate((re.sub(r"`[^`]*`|{%.*?%}", "", line) for line in text.splitlines()), 1)
+        yield from enumerate((re.sub(r"`[^`]*`|{%.*?%}", "", line) for line in path.read_text().splitlines()), 1)
         return
-    tree = ast.parse(text)
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree(path))]
+    documentation = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value and id(node) not in documentation:
             yield node.lineno, node.value
 

@@ -12,6 +12,7 @@ from analysis.admission.patch_applier import apply_patch
 from analysis.admission.queue import label_pods, of_workload, with_ignored
 from analysis.admission.template_edits import project
 from analysis.admission_preview import Judgement
+from kube.pod import CONTAINERS
 from kube.tree import Path, TreePatch, set_at, value_at
 from policies.claims import judging
 from policies.pods.permissions import FRACTIONS
@@ -122,7 +123,7 @@ def judge_pod(subject: ManifestPod, facts: Facts) -> PodResult:
 
 def _field_of(path: Path) -> Path:
     """Return the path of the pod or container field that contains an edit."""
-    return path[:4] if path[1] in ("containers", "initContainers") else path[:2]
+    return path[:4] if path[1] in CONTAINERS else path[:2]
 
 
 def _reads(subject: ManifestPod, path: Path) -> bool:

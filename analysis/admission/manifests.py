@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.admission import embedded
 from analysis.reviews import claim_review, review
 from analysis.reviews.review import ReviewError
 from catalog import Catalog
+from kube.review import KIND, OBJECT
+from kube.templates import RETIRED, bare_pod
 from kube.tree import Path, Raw, kind_of, value_at
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError
@@ -19,13 +20,11 @@ from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import OPERATOR, STACKS
 from policies.request import Request
 from policies.workloads import parts, pod_schema
-from policies.workloads.controllers import RETIRED, bare_pod
 from policies.workloads.parts import Parts
 from policies.workloads.pod_schema import map_at
 from policies.workloads.pods import ALONE, Around, Owner, pods_of, references
 from policies.workloads.templates import workload_of
 
-REVIEWED: Path = ("request", "object")
 _CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
 _FACTS = {"Namespace": "", "Node": "", "NodePool": "karpenter.sh"} | dict.fromkeys(STACKS, OPERATOR)
 _FACTS |= dict.fromkeys(("DeviceClass", "ResourceSlice", *_CLAIMS), claim_review.GROUP) | dict.fromkeys(
@@ -109,7 +108,7 @@ def read_manifest(document: Document, catalog: Catalog, namespace: str, *, as_se
     objects that name none. ``as_served``: a review of anything but a pod is an error, as for the server;
     otherwise the templates of the object under review are judged. ``around``: the other objects of the
     run."""
-    if document.value.get("kind") == review.KIND:
+    if document.value.get("kind") == KIND:
         return _review(document, catalog, namespace, as_served=as_served)
     return _subjected(_named(document, namespace), catalog, around)
 
@@ -169,7 +168,7 @@ def _created(template: Path, pod: Raw, manifest: Manifest, user: str, written: R
 def _claim(manifest: Manifest) -> ClaimRequest | None:
     if manifest.kind not in _CLAIMS:
         return None
-    return claim_review.asked_by(manifest.kind, manifest.value)
+    return ClaimRequest(kind=manifest.kind, made=manifest.value)
 
 
 def _makes_no_pods(api_version: str, catalog: Catalog) -> bool:
@@ -214,7 +213,7 @@ def _elsewhere(manifest: Manifest, owner: Owner, around: Around) -> Iterator[str
 
 def _embedded(manifest: Manifest, catalog: Catalog, around: Around) -> Iterator[ManifestPod]:
     """Yield the pods of complete objects within one of another kind, in whose namespace they are created."""
-    for path, value in embedded.inside(manifest.value):
+    for path, value in inside(manifest.value):
         document = replace(manifest.document, value=value, path=manifest.document.path + path)
         inner = _subjected(replace(_named(document, manifest.namespace), name=_inner_name(document) or manifest.name), catalog, around)
         for one in inner.subjects:
@@ -231,8 +230,8 @@ def _review(document: Document, catalog: Catalog, namespace: str, *, as_served: 
     request = map_at(document, document.value.get("request"), ("request",), null=False)
     value = request.get("object")
     if not isinstance(value, dict):
-        raise document.error(REVIEWED, f"must be an object, a map with apiVersion and kind; found {kind_of(value)}")
-    inner = replace(document, value=value, path=document.path + REVIEWED)
+        raise document.error(OBJECT, f"must be an object, a map with apiVersion and kind; found {kind_of(value)}")
+    inner = replace(document, value=value, path=document.path + OBJECT)
     manifest = replace(_named(inner, str(request.get("namespace") or namespace)), reviewed=True)
     if not as_served and (value["apiVersion"], manifest.kind) != ("v1", "Pod"):
         return _subjected(manifest, catalog, ALONE)
@@ -243,3 +242,27 @@ def _review(document: Document, catalog: Catalog, namespace: str, *, as_served: 
     pod_schema.check(inner, value, (), catalog)
     subject = ManifestPod(template=(), review=asked, written=value, parts=parts.template(()))
     return replace(manifest, namespace=asked.namespace, subjects=(subject,))
+
+
+_MOST = 64
+"""Most embedded objects that are read of one object."""
+
+
+def inside(value: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield (path, object) of each map in ``value`` that has apiVersion, kind and a spec, which mere
+    references lack.
+
+    Maps inside such a map are not searched.
+    """
+    todo: list[tuple[Path, Any]] = [((key,), inner) for key, inner in reversed(value.items()) if key not in ("metadata", "status")]
+    found = 0
+    while todo and found < _MOST:
+        path, here = todo.pop()
+        if isinstance(here, dict):
+            if isinstance(here.get("apiVersion"), str) and isinstance(here.get("kind"), str) and isinstance(here.get("spec"), dict):
+                found += 1
+                yield path, here
+            else:
+                todo += [((*path, key), inner) for key, inner in reversed(here.items())]
+        elif isinstance(here, list):
+            todo += [((*path, number), inner) for number, inner in reversed(list(enumerate(here)))]

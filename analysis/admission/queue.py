@@ -8,8 +8,7 @@ from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.patch_applier import apply_patch
 from analysis.reviews import workload_review
 from analysis.reviews.decoding import Unreadable
-from analysis.reviews.workload_advice import Advised
-from analysis.reviews.workload_review import WorkloadReview
+from analysis.reviews.review import ObjectReview
 from kube.tree import Raw
 from policies.pods.queue_systems import KUEUE
 from policies.rules.queues import keys
@@ -24,7 +23,7 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
     if manifest.reviewed or not any(subject.template for subject in manifest.subjects):
         return None
     value = manifest.value
-    asked = Advised(
+    asked = ObjectReview(
         uid="",
         operation="CREATE",
         namespace=manifest.namespace,
@@ -32,13 +31,13 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
         api_version=str(value.get("apiVersion")),
         kind=str(value.get("kind")),
         name=manifest.name,
-        workload=value,
+        value=value,
         dry_run=True,
     )
     try:
-        given = workload_review.label_workload(WorkloadReview(asked=asked, old=None), snapshot)
-        after = replace(asked, workload=apply_patch(value, given.patch)) if given.patch else asked
-        judged = workload_review.evaluate_workload(WorkloadReview(asked=after, old=None), snapshot)
+        given = workload_review.label_workload(asked, snapshot)
+        after = replace(asked, value=apply_patch(value, given.patch)) if given.patch else asked
+        judged = workload_review.evaluate_workload(after, snapshot)
     except Unreadable:
         return None
     if not (given.judged or judged.judged):

@@ -11,7 +11,7 @@ from analysis.admission.judge import ManifestResult, PodResult
 from analysis.reviews import audience as warnings
 from documents.printable import counted, printable
 from kube.tree import dotted
-from policies.document import Document, path_text
+from policies.document import Document
 from policies.messages import Place
 from policies.objects.wording import cut_text
 from policies.pods import unlisted_accelerators
@@ -29,7 +29,7 @@ _MOST_HELD = 3
 def locate_document(document: Document) -> str:
     """Return a place such as ``train.yaml document 2 items[0]``, without the parts that are not needed."""
     number = "" if document.only else f" document {document.index}"
-    inner = path_text(document.path)
+    inner = dotted(document.path)
     return f"{document.file}{number}{' ' + inner if inner else ''}"
 
 
@@ -54,7 +54,7 @@ def reasons(outcome: ManifestResult) -> Iterator[str]:
     if outcome.queue is not None:
         yield from (f"  {line}" for line in _of_object(outcome.queue, {}))
     for pod in outcome.pods:
-        where = path_text(pod.subject.template)
+        where = dotted(pod.subject.template)
         prefix = f"  in {where}: " if where else "  "
         yield from (prefix + line for line in _details(pod))
 
@@ -75,7 +75,7 @@ def _of_platform(outcome: ManifestResult) -> Iterator[str]:
         yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(pod.remarks, raw))
         for audited in pod.audit_outcomes:
             yield from (f"for the platform team: {_who(audited)} would warn: {r}" for r in warnings.of_platform(audited.remarks, raw))
-    yield from (f"for the platform team: {unlisted_accelerators.unknown(one.name)}" for one in outcome.held if not one.known)
+    yield from (f"for the platform team: {unlisted_accelerators.unknown(held.name)}" for held in outcome.held if not held.known)
 
 
 def describe_verdict(outcome: ManifestResult) -> str:
@@ -108,12 +108,12 @@ def _why_not(outcome: ManifestResult) -> str:
 def _beside(unjudged: tuple[HeldAccelerator, ...]) -> str:
     """Return ``holds nvidia.com/gpu at spec.a["nvidia.com/gpu"]``: each name once, with the first place of
     it."""
-    first = {one.name: one for one in reversed(unjudged)}
-    found = [one for one in unjudged if first[one.name] is one]
-    if not found:
+    first = {held.name: held for held in reversed(unjudged)}
+    named = [held for held in unjudged if first[held.name] is held]
+    if not named:
         return ""
-    names = " and ".join(f"{one.name} {'in the text ' if one.in_text else ''}at {path_text(one.path)}" for one in found[:_MOST_HELD])
-    more = f" and {len(found) - _MOST_HELD} more" if len(found) > _MOST_HELD else ""
+    names = " and ".join(f"{held.name} {'in the text ' if held.in_text else ''}at {dotted(held.path)}" for held in named[:_MOST_HELD])
+    more = f" and {len(named) - _MOST_HELD} more" if len(named) > _MOST_HELD else ""
     return f"names {names}{more}"
 
 
@@ -122,9 +122,9 @@ def _why(outcome: ManifestResult) -> str:
     return "; no policy matches" if created and not any(pod.mutate.matched for pod in outcome.pods) else ""
 
 
-def _of_object(verdict: Verdict, made: Any) -> Iterator[str]:
+def _of_object(verdict: Verdict, value: Any) -> Iterator[str]:
     yield from map(str, verdict.violations)
-    yield from (f"warning: {remark}" for remark in warnings.warned(verdict.remarks, verdict.violations, made))
+    yield from (f"warning: {remark}" for remark in warnings.warned(verdict.remarks, verdict.violations, value))
     for outcome in verdict.audit_outcomes:
         yield from _audit_outcomes(outcome, None)
 
@@ -138,7 +138,7 @@ def _details(pod: PodResult) -> Iterator[str]:
     if pod.mutate.uncounted:
         yield f"warning: {counted(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
     for path, value in pod.unshown.items():
-        yield f"its pods get {path_text(path)} when they are created; this manifest has no field for it: {_flow(value)}"
+        yield f"its pods get {dotted(path)} when they are created; this manifest has no field for it: {_flow(value)}"
     if pod.subject.elsewhere:
         yield f"{pod.subject.elsewhere} is not in the input, so its part of these pods is not checked"
     yield from (f"{error.place}: {error.message}; not checked" for error in pod.subject.unread)

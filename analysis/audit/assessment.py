@@ -12,9 +12,9 @@ from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.waiting import Waits, reason
 from analysis.audit.workload_report import ReportedWorkload
 from catalog.prices import Prices
+from kube.templates import group_of
 from policies.lru import LruCache
 from policies.state.snapshot import Snapshot
-from policies.workloads.controllers import group_of
 
 MOST_CACHED = 32 * 2**20
 """Bytes: some ten thousand different pods, or one of each of ten thousand workloads."""

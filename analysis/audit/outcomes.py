@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from analysis.audit.judged import AuditedDecision
+from kube.pod import field_of
 from kube.tree import Path, Raw, apply_patch, diff, remove_at, set_at, value_at
 from policies.patch.applied import APPLIED
 from policies.verdict import AuditOutcome, Edit, Mode, Violation
@@ -85,21 +86,12 @@ def _edited(
 
 
 def _fields(edits: Sequence[Edit]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(field(edit) for edit in edits))
+    return tuple(dict.fromkeys(field_of(edit.path) for edit in edits))
 
 
 def _denied(policies: tuple[str, ...], mode: Mode, finding: Finding, violations: Sequence[Violation]) -> AuditResult:
     rules, codes = (tuple(dict.fromkeys(getattr(one, name) for one in violations)) for name in ("rule", "code"))
     return AuditResult(policies, mode, finding, rules, codes, tuple(map(str, violations)), (), (), "")
-
-
-def field(edit: Edit) -> str:
-    """Return the field of the pod that an edit writes: ``tolerations``, ``affinity``, ``resources``, or the key
-    of an annotation or label."""
-    path = edit.path
-    if path[0] == "metadata":
-        return str(path[2]) if len(path) > 2 else str(path[1])
-    return str(path[3]) if path[1] in ("containers", "initContainers") and len(path) > 3 else str(path[1])
 
 
 def _policies(found: Sequence[Edit] | Sequence[Violation]) -> tuple[str, ...]:

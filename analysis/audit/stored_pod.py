@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from catalog import Catalog
-from kube.pod import MIRROR, OF_NO_CLASS
+from kube.pod import FINISHED, MIRROR, OF_NO_CLASS, containers_of, controlling_owner
+from kube.review import NODES
+from kube.templates import CONTROLLERS
 from kube.tree import Raw, map_at, maps_in, text_of
-from kube.well_known import FINISHED
 from policies.pods.permissions import fraction_keys
 from policies.pods.projection import PARTS, Reads, extract, reads
 from policies.request import Request
-from policies.workloads.controllers import CONTROLLERS
 
 OF_ONE_POD = frozenset(
     {
@@ -35,10 +35,8 @@ OF_ONE_POD = frozenset(
 """Labels that controllers give each pod another value of: they are held apart, so that the rest is alike."""
 MADE = (("metadata", "annotations"), ("metadata", "labels"), ("spec", "affinity"))
 """Maps that Berth makes where a pod has none, and of which only a part is judged."""
-"""Phases in which a pod holds no device any more (k8s.io/api/core/v1 PodPhase)."""
 _USERS = {made.owner: made.user for made in CONTROLLERS.values() if made.user}
 """(apiVersion, kind) of a pod's controller -> the account that created it."""
-_NODES = "system:nodes"
 
 
 class Controller(NamedTuple):
@@ -80,7 +78,7 @@ class StoredPod:
             pod["metadata"]["labels"].update(self.labels)
         mirror = self.owner is not None and self.owner.kind == "Node" and MIRROR in map_at(pod, "metadata", "annotations")
         user = "" if self.owner is None else _USERS.get(self.owner[:2], "")
-        return Request(namespace=self.namespace, user=user, groups=(_NODES,) if mirror else (), pod=pod)
+        return Request(namespace=self.namespace, user=user, groups=(NODES,) if mirror else (), pod=pod)
 
     def on_its_node(self, request: Request) -> Request:
         """Return the request of the pod where it runs; the given one while it is pending."""
@@ -131,20 +129,18 @@ def may_hold_devices(value: Mapping[str, Any]) -> bool:
     spec = map_at(value, "spec")
     if spec.get("resourceClaims") or fraction_keys(map_at(value, "metadata", "annotations")):
         return True
-    for field in ("containers", "initContainers"):
-        for container in maps_in(spec.get(field)):
-            resources = map_at(container, "resources")
-            if any("/" in text_of(name) for side in ("limits", "requests") for name in map_at(resources, side)):
-                return True
-    return False
+    return any(
+        "/" in text_of(name)
+        for _, container in containers_of(spec)
+        for side in ("limits", "requests")
+        for name in map_at(container, "resources", side)
+    )
 
 
 def controller_of(metadata: Mapping[str, Any]) -> Controller | None:
     """Return the controlling owner of an object, if it has one."""
-    for owner in maps_in(metadata.get("ownerReferences")):
-        if owner.get("controller"):
-            return Controller(*(text_of(owner.get(field)) for field in ("apiVersion", "kind", "name", "uid")))
-    return None
+    owner = controlling_owner(metadata)
+    return Controller(*(text_of(owner.get(field)) for field in ("apiVersion", "kind", "name", "uid"))) if owner else None
 
 
 def _chosen_by_author(metadata: Mapping[str, Any]) -> bool:

@@ -10,10 +10,10 @@ from typing import Any, TypeGuard
 
 from analysis.audit.stored_pod import StoredPod, controller_of, may_hold_devices, stored
 from catalog import Catalog, Workload
+from kube.templates import group_of
 from kube.tree import map_at, maps_in, text_of, value_at
 from policies.document import Document, InputError
 from policies.pods.projection import Reads
-from policies.workloads.controllers import group_of
 from policies.workloads.pods import ALONE, Around, Owner, Templated, pods_of
 from policies.workloads.templates import steps, workload_of
 

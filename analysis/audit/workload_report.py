@@ -15,8 +15,8 @@ from analysis.audit.outcomes import DENIALS, AuditResult
 from analysis.audit.stored_pod import StoredPod
 from analysis.conditions.words import sentences
 from catalog.nearest import list_known
+from kube.templates import group_of
 from policies.policy import GROUP
-from policies.workloads.controllers import group_of
 
 SOURCE = "berth"
 KIND, PLAIN_KIND = "Report", "PolicyReport"

@@ -15,6 +15,7 @@ from catalog import Catalog, Workload
 from kube import duration
 from kube.labels import LabelSelector
 from kube.pod import Pod
+from kube.templates import bare_pod, pod_of
 from policies.objects import wording
 from policies.offers.constraints import Compiled
 from policies.planning import plan
@@ -24,7 +25,7 @@ from policies.pods.projection import extract
 from policies.policy import Bounds, Match
 from policies.request import Request
 from policies.state.snapshot import Facts
-from policies.workloads.controllers import bare_pod, made_by, pod_of
+from policies.workloads.templates import find_pod_maker
 
 RESOURCE = "nvidia.com/gpu"
 POD = "Pod"
@@ -64,8 +65,8 @@ def request_for(kind: PodKind, namespace: str, catalog: Catalog) -> Request:
     if workload is None or workload.name == POD:
         return Request(namespace=namespace, pod=bare_pod(manifest, namespace))
     api_version = workload.api_version[0] if workload.api_version else "v1"
-    made = made_by(api_version, workload.name, workload)
-    return Request(namespace=namespace, user=made.user, pod=pod_of(manifest, name="effective", namespace=namespace, made=made))
+    maker = find_pod_maker(api_version, workload.name, workload)
+    return Request(namespace=namespace, user=maker.user, pod=pod_of(manifest, name="effective", namespace=namespace, maker=maker))
 
 
 def _annotated(kind: PodKind) -> dict[str, Any]:

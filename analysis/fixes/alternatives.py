@@ -18,8 +18,9 @@ from analysis.fixes.targets import KINDS, FixTarget, FleetOffers, nodes_of
 from catalog import Catalog, Resource
 from catalog.prices import Prices
 from kube.node import Node
-from kube.scheduling import SELECTOR, Blocker, Wants, wants
-from kube.tree import ReadOnly, value_at
+from kube.pod import NODE_SELECTOR, containers_of
+from kube.scheduling import Blocker, Wants, wants
+from kube.tree import ReadOnly, map_at, value_at
 from policies.offers.table import Table
 from policies.placement.fleet import Fleet, Place, blockers
 from policies.placement.pools import Pool
@@ -117,7 +118,7 @@ class AlternativeSearch:
 
     def _several(self, pod: ReadOnly, name: str) -> bool:
         """Return whether a container asks for more than one device: what makes one program of several is not a matter of names."""
-        return any(wants({"spec": {"containers": [one]}}).requests.get(name, 0) > 1 for one in _containers(pod))
+        return any(wants({"spec": {"containers": [one]}}).requests.get(name, 0) > 1 for _, one in containers_of(map_at(pod, "spec")))
 
     def _variant(self, pod: ReadOnly, name: Resource, target: FixTarget, admit: Admit) -> tuple[tuple[Edit, ...], ReadOnly, bool]:
         """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies deny it; no
@@ -186,17 +187,12 @@ def _room(target: FixTarget, amounts: Mapping[str, int]) -> Soon:
     return "later"
 
 
-def _containers(pod: ReadOnly) -> Iterator[ReadOnly]:
-    for field in ("containers", "initContainers"):
-        yield from value_at(pod, ("spec", field)) or ()
-
-
 def _pinned(pod: ReadOnly, labels: Mapping[str, str]) -> Iterator[Edit]:
-    written = value_at(pod, SELECTOR)
+    written = value_at(pod, NODE_SELECTOR)
     for key, value in labels.items():
         before = written.get(key) if isinstance(written, Mapping) else None
         if before != value:
-            yield put((*SELECTOR, key), value, "add" if before is None else "replace")
+            yield put((*NODE_SELECTOR, key), value, "add" if before is None else "replace")
 
 
 def _order(one: AlternativePod) -> tuple[int, float, bool, int]:

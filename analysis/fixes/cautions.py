@@ -13,13 +13,12 @@ from catalog import Catalog, Resource
 from catalog.platforms import Capacity
 from catalog.prices import PRODUCT_KEYS
 from kube.labels import Expression
-from kube.scheduling import SELECTOR, Wants, wants
+from kube.pod import NODE_SELECTOR, TOLERATIONS
+from kube.scheduling import Wants, wants
 from kube.tree import ReadOnly, map_at, text_of, value_at
 from policies.offers.table import Table
 from policies.pods.annotations import SLICE
 from policies.verdict import Edit
-
-_TOLERATIONS = ("spec", "tolerations")
 
 
 class Caution(NamedTuple):
@@ -83,13 +82,13 @@ def find_cautions(
     if capacity == "spot" and not asked.spot:
         yield Caution("spot")
     for edit in edits:
-        if edit.path[:2] == SELECTOR and edit.op == "replace":
+        if edit.path[:2] == NODE_SELECTOR and edit.op == "replace":
             key = str(edit.path[2])
             yield Caution("label", key, asked.selector.get(key, ""), text_of(edit.value))
         elif edit.path[-1] == "values" and (before := asked.terms.get(edit.path[:-1])) is not None:
             added = [text_of(one) for one in edit.value if one not in before.values]
             yield Caution("label", before.key, ", ".join(before.values), ", ".join(added))
-        elif edit.path[:2] == _TOLERATIONS and not _for_devices(text_of(edit.value.get("key")), catalog):
+        elif edit.path[:2] == TOLERATIONS and not _for_devices(text_of(edit.value.get("key")), catalog):
             yield Caution("taint", text_of(edit.value.get("key")), "", text_of(edit.value.get("value")))
 
 
@@ -113,7 +112,7 @@ def _memory(
     if annotation.endswith("gb") and annotation[:-2].isdecimal():
         return int(annotation[:-2])
     if name.kind == "mig":
-        sizes = [p.memory_gb for gpu in catalog.gpus for p in gpu.mig if p.name.replace("+", ".") == name.profile]
+        sizes = [gpu.slices[name.profile].memory_gb for gpu in catalog.gpus if name.profile in gpu.slices]
         return min(sizes, default=None)
     machines = Machines(catalog)
     found = [gpu.memory_gb for one in words if one.operator == "In" for value in one.values if (gpu := machines.gpu({one.key: value}))]

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
+from kube.pod import POD_LEVEL, containers_of
 from kube.requests import requests, to_units
-from kube.tree import Path, ReadOnly, TreePatch, remove_at, value_at
+from kube.tree import Path, ReadOnly, TreePatch, map_at, remove_at, value_at
 from policies.verdict import Edit
 
 RULE = "mend"
-_WHOLE: Path = ("spec", "resources")
 MOST_TOGETHER = 3
 """Places that are lowered together at most."""
 
@@ -37,13 +37,11 @@ def changed(pod: Mapping[str, Any], edits: Iterable[Edit]) -> dict[str, Any]:
 
 def holders(name: str, pod: ReadOnly) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Yield the maps of limits and requests of containers that name a resource."""
-    for field in ("containers", "initContainers"):
-        for i, _ in enumerate(value_at(pod, ("spec", field)) or ()):
-            for side in ("limits", "requests"):
-                path: Path = ("spec", field, i, "resources", side)
-                found = value_at(pod, path)
-                if isinstance(found, Mapping) and name in found:
-                    yield path, found
+    for path, container in containers_of(map_at(pod, "spec")):
+        for side in ("limits", "requests"):
+            amounts = map_at(container, "resources", side)
+            if name in amounts:
+                yield (*path, "resources", side), amounts
 
 
 def rename_resource(pod: ReadOnly, old: str, new: str) -> Iterator[Edit]:
@@ -61,7 +59,7 @@ def lower_amount(pod: ReadOnly, name: str, most: int) -> tuple[tuple[Edit, ...],
     are none. A device is asked for once at least where it is asked for."""
     if _total(pod, name) <= max(0, most):  # what is not asked for may be overcommitted
         return ()
-    if name in (value_at(pod, (*_WHOLE, "requests")) or ()):
+    if name in (value_at(pod, (*POD_LEVEL, "requests")) or ()):
         return _whole_pod(pod, name, most)
     places = list(dict.fromkeys(path[:-1] for path, _ in holders(name, pod)))
     least = 1 if "/" in name else 0
@@ -75,9 +73,9 @@ def lower_amount(pod: ReadOnly, name: str, most: int) -> tuple[tuple[Edit, ...],
 def _whole_pod(pod: ReadOnly, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | None:
     """Return the edits where the whole pod asks: it may not ask for less than its containers together
     (pkg/apis/core/v1/validation ``validatePodResourceConsistency``)."""
-    of_containers = lower_amount(remove_at(pod, _WHOLE), name, most)
+    of_containers = lower_amount(remove_at(pod, POD_LEVEL), name, most)
     left = most - (to_units(name, value_at(pod, ("spec", "overhead", name))) or 0)
-    return None if of_containers is None else (*of_containers, tuple(_written(pod, name, _WHOLE, left)))
+    return None if of_containers is None else (*of_containers, tuple(_written(pod, name, POD_LEVEL, left)))
 
 
 def _largest(pod: ReadOnly, name: str, chosen: Sequence[Path], least: int, most: int) -> int:

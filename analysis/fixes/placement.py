@@ -10,10 +10,10 @@ from analysis.fixes.targets import FleetOffers, TargetDevice
 from catalog import Resource
 from catalog.platforms import Capacity
 from catalog.prices import Prices
+from kube.labels import INSTANCE_TYPE
 from kube.node import Node
 from kube.scheduling import Wants
-from kube.well_known import INSTANCE_TYPE
-from policies.placement.fleet import Fleet, blockers, outlook
+from policies.placement.fleet import Fleet, blockers, is_of_all, outlook
 from policies.placement.pool_blockers import machines
 from policies.placement.pools import Pool
 
@@ -107,5 +107,5 @@ def _open(wanted: Wants, fleet: Fleet) -> Iterator[Node]:
             found = blockers(wanted, node, fleet)
             if all(blocker.passing for blocker in found):
                 yield node
-            elif any(one.kind in ("taint", "resource") or (one.kind == "label" and one.key not in group.own) for one in found):
+            elif any(is_of_all(blocker, group) for blocker in found):
                 break

@@ -11,9 +11,10 @@ from typing import Literal, NamedTuple
 from analysis.fixes.edits import changed, holders, lower_amount, put, remove, rename_resource
 from catalog import Catalog
 from catalog.names import CatalogNames
+from kube.pod import NODE_SELECTOR, TERMS, TOLERATIONS, containers_of
 from kube.requests import PODS
-from kube.scheduling import SELECTOR, TERMS, TOLERATIONS, Blocker
-from kube.tree import Path, ReadOnly, maps_in, value_at
+from kube.scheduling import Blocker
+from kube.tree import Path, ReadOnly, map_at, maps_in, value_at
 from policies.fixes import Fix, FixKind
 from policies.verdict import Edit
 
@@ -34,7 +35,7 @@ have had a reason, a smaller amount is another program."""
 
 
 AMOUNTS = ("resource", "capacity", "machines", "limits")
-PLACED: tuple[Path, ...] = (SELECTOR, ("spec", "affinity"))
+PLACED: tuple[Path, ...] = (NODE_SELECTOR, ("spec", "affinity"))
 """Where labels stand, of which a NodePool has ``machines`` too."""
 
 
@@ -95,7 +96,7 @@ def _toleration(same: Sequence[Blocker]) -> Step:
 
 def _steps(blocker: Blocker, pod: ReadOnly, offered: Offered) -> Iterator[Steps]:
     match blocker.kind:
-        case "label" | "machines" if blocker.path[: len(SELECTOR)] == SELECTOR:
+        case "label" | "machines" if blocker.path[: len(NODE_SELECTOR)] == NODE_SELECTOR:
             yield from _selector(blocker, pod, offered)
         case "label" | "machines" | "name" if blocker.path[: len(TERMS)] == TERMS:
             yield from _expression(blocker, pod, offered)
@@ -152,11 +153,10 @@ def _ports(blocker: Blocker, pod: ReadOnly) -> Iterator[Steps]:
     if value_at(pod, ("spec", "hostNetwork")) is True:
         return
     edits = []
-    for field in ("containers", "initContainers"):
-        for i, container in enumerate(value_at(pod, ("spec", field)) or ()):
-            for j, port in enumerate(maps_in(container.get("ports"))):
-                if blocker.key == f"{port.get('hostPort')}/{port.get('protocol') or 'TCP'}":
-                    edits += [remove(("spec", field, i, "ports", j, name)) for name in ("hostPort", "hostIP") if name in port]
+    for path, container in containers_of(map_at(pod, "spec")):
+        for j, port in enumerate(maps_in(container.get("ports"))):
+            if blocker.key == f"{port.get('hostPort')}/{port.get('protocol') or 'TCP'}":
+                edits += [remove((*path, "ports", j, name)) for name in ("hostPort", "hostIP") if name in port]
     if edits:
         yield (Step("unport", tuple(edits)),)
 
@@ -182,13 +182,13 @@ def _selecting(key: str, pod: ReadOnly) -> list[Path]:
     """Return the paths where the pod selects nodes by a label."""
     terms = enumerate(maps_in(value_at(pod, TERMS)))
     every = (((*TERMS, i, "matchExpressions", j), one) for i, term in terms for j, one in enumerate(maps_in(term.get("matchExpressions"))))
-    selector = (*SELECTOR, key)
+    selector = (*NODE_SELECTOR, key)
     return [*([selector] if value_at(pod, selector) is not None else []), *(path for path, one in every if one.get("key") == key)]
 
 
 def _relabelled(paths: Iterable[Path], value: object, pod: ReadOnly) -> tuple[Edit, ...]:
     """Return the edits that select a value of a label at each path; () if an expression there lists no values."""
-    expressions = [path for path in paths if path[:-1] != SELECTOR]
+    expressions = [path for path in paths if path[:-1] != NODE_SELECTOR]
     if any(value_at(pod, (*path, "operator")) != "In" for path in expressions):
         return ()
     return tuple(put((*path, "values"), [value], "replace") if path in expressions else put(path, value, "replace") for path in paths)

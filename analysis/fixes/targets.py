@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.scan.machines import Machines
-from catalog import Catalog, Gpu, MigProfile, Resource
+from analysis.scan.machines import Machines, split_product
+from catalog import Catalog, Gpu, Resource
 from catalog.platforms import Capacity
 from catalog.prices import PRODUCT_KEYS, Prices
+from kube.labels import CAPACITY_TYPE, INSTANCE_TYPE
 from kube.node import Node, NodeGroup
-from kube.well_known import CAPACITY_TYPE, INSTANCE_TYPE
 from policies.facts.platform_detection import home
 from policies.offers.table import Offer, Table
 from policies.placement.fleet import Fleet
@@ -19,8 +19,6 @@ from policies.placement.pools import Pool
 
 KINDS = ("gpu", "shared", "mig")
 """Kinds of resources that one may be asked for in place of another: partitions, parts and claims have sizes of their own."""
-_SLICED = "-MIG-"
-_SHARED = "-SHARED"
 Shape = Literal["whole", "slice", "shared"]
 
 
@@ -57,7 +55,7 @@ class FleetOffers:
         self._catalog = catalog
         self._prices = prices
         self._machines = Machines(catalog)
-        self._profiles = _profiles(catalog)
+        self._profiles = {name: profile for gpu in reversed(catalog.gpus) for name, profile in gpu.slices.items()}
         self._capacities = {
             label: name for one in catalog.platforms.values() for name, labels in one.capacity.items() for label in labels.items()
         }
@@ -76,11 +74,9 @@ class FleetOffers:
     def device(self, labels: Mapping[str, str], resource: Resource) -> TargetDevice:
         """Return what one unit of a resource is on a node with these labels."""
         gpu = self._machines.gpu(labels)
-        product = next((labels[key] for key in PRODUCT_KEYS if key in labels), "")
-        name = resource.profile if resource.kind == "mig" else product.partition(_SLICED)[2].removesuffix(_SHARED)
-        return self._device(
-            gpu, name or "", shared=resource.kind == "shared" or product.endswith(_SHARED), usd=self._prices.of_device(labels)
-        )
+        _, profile, shared = split_product(next((labels[key] for key in PRODUCT_KEYS if key in labels), ""))
+        name = resource.profile or "" if resource.kind == "mig" else profile
+        return self._device(gpu, name, shared=shared or resource.kind == "shared", usd=self._prices.of_device(labels))
 
     def capacity(self, labels: Mapping[str, str]) -> Capacity | None:
         """Return the capacity type of a node, where its labels tell."""
@@ -89,8 +85,7 @@ class FleetOffers:
     def _device(self, gpu: Gpu | None, profile: str, *, shared: bool, usd: float | None) -> TargetDevice:
         model = "" if gpu is None else gpu.model
         if profile:
-            own = () if gpu is None else gpu.mig
-            found = next((one for one in own if one.name.replace("+", ".") == profile), self._profiles.get(profile))
+            found = (gpu.slices if gpu is not None else {}).get(profile, self._profiles.get(profile))
             share = self._catalog.slice_shares.get(profile)
             cost = None if usd is None or share is None else usd * float(share[0])
             return TargetDevice(model=model, shape="slice", memory_gb=None if found is None else found.memory_gb, usd=cost)
@@ -165,10 +160,6 @@ def _capacities(pool: Pool, table: Table) -> list[Capacity | None]:
     if own is None or own.complement:
         return [None]
     return [name for name, labels in table.platform.capacity.items() if labels.get(CAPACITY_TYPE) in own.values]
-
-
-def _profiles(catalog: Catalog) -> dict[str, MigProfile]:
-    return {profile.name.replace("+", "."): profile for gpu in reversed(catalog.gpus) for profile in gpu.mig}
 
 
 def nodes_of(target: FixTarget) -> tuple[Node, ...]:

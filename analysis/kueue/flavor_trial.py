@@ -1,18 +1,23 @@
 """Whether a queue of Kueue's has a flavor in which the pods of a template run: one that Kueue gives them, and in which policies
-admit them."""
+admit them.
+
+Kueue holds required node affinity and nodeSelector against the labels of a flavor, of which it reads those on keys that
+this flavor has, and its taints of effect NoSchedule and NoExecute against the tolerations of the pod and of the flavor
+(kueue 0.19.2 pkg/scheduler/flavorassigner/flavorassigner.go, checkFlavorForPodSets and flavorSelector).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from analysis import admission_preview
-from analysis.kueue.flavors import Apart, apart, placed
-from kube.tree import apply_patch, map_at
+from kube.scheduling import required_terms
+from kube.taints import HARD, Taint, is_tolerated
+from kube.tree import apply_patch, dotted, map_at, maps_in, text_of
 from policies import work_budget
-from policies.document import path_text
-from policies.facts.admission_queues import KINDS, ClusterQueue, Quotas
+from policies.facts.admission_queues import KINDS, ClusterQueue, Flavor, Quotas
 from policies.messages import Phrase, phrase
 from policies.request import Request
 from policies.state.snapshot import Facts
@@ -124,14 +129,14 @@ class Judging:
         """Return that no flavor is left: by policies, if they keep the pods out of one that Kueue would give."""
         others = tuple(_why(other) for other in every if other is not first[0])
         by_policy = first[0].reason is None and not first[0].missing
-        shown = {"template": path_text(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
+        shown = {"template": dotted(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
         fix = _fix(first[0], self._owner.namespace)
         plain, longer = ("pods denied", "pods denied others") if by_policy else ("no flavor", "no flavor others")
         some = (phrase(longer, why=_why(first[0]), fix=fix, others=others[:n], **shown) for n in range(len(others[:NAMED]), 0, -1))
         return next(filter(_fits, some), phrase(plain, why=_why(first[0]), fix=fix, **shown))
 
     def _somewhere(self, one: Templated, wrong: _Out) -> Phrase:
-        shown = {"template": path_text(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
+        shown = {"template": dotted(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
         return phrase("wrong flavor", why=_why(wrong), **shown)
 
 
@@ -160,3 +165,42 @@ def _fix(out: _Out, namespace: str) -> Phrase:
     if out.reason is not None:
         return phrase("ask for", namespace=namespace)
     return phrase("other queue", namespace=namespace)
+
+
+_OPERATORS = frozenset(("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"))
+
+
+class Apart(NamedTuple):
+    """Why pods and a flavor do not match: by a taint of the flavor, or else by a label."""
+
+    taint: Taint | None = None
+    key: str = ""
+    value: str = ""
+    """Of the flavor's label."""
+
+
+def apart(spec: Mapping[Any, Any], flavor: Flavor) -> Apart | None:
+    """Return why pods of this spec do not get a flavor; None if they may, or if the spec is one that Kueue can't read."""
+    labels = dict(flavor.labels)
+    tolerations = [*maps_in(spec.get("tolerations")), *(toleration.written() for toleration in flavor.tolerations)]
+    for taint in flavor.taints:
+        if taint.effect in HARD and not is_tolerated(taint, tolerations):
+            return Apart(taint=taint)
+    for key, value in map_at(spec, "nodeSelector").items():
+        if key in labels and labels[key] != value:
+            return Apart(key=text_of(key), value=labels[key])
+    terms = [[expression for expression in term.labels if expression.key in labels] for term in required_terms(spec) or ()]
+    if not all(terms) or any(expression.operator not in _OPERATORS for term in terms for expression in term):
+        return None  # a term that says nothing of the flavor's keys matches it
+    missed = [next((expression for expression in term if not expression.holds(labels)), None) for term in terms]
+    first = next((expression for expression in missed if expression is not None), None)
+    return None if first is None or None in missed else Apart(key=first.key, value=labels[first.key])
+
+
+def placed(pod: Mapping[str, Any], flavor: Flavor) -> dict[str, Any]:
+    """Return a pod as it is made once Kueue has given its workload this flavor: with its labels as nodeSelector, and its
+    tolerations (pkg/podset, Merge)."""
+    spec = map_at(pod, "spec")
+    tolerations = [*maps_in(spec.get("tolerations")), *(toleration.written() for toleration in flavor.tolerations)]
+    given: dict[str, Any] = {"nodeSelector": {**map_at(spec, "nodeSelector"), **dict(flavor.labels)}} if flavor.labels else {}
+    return {**pod, "spec": {**spec, **given, **({"tolerations": tolerations} if tolerations else {})}}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.replay import effects
+from kube.pod import CONTAINERS, NODE_SELECTOR
 from kube.tree import Raw, apply_patch, map_at, maps_in
 from policies.pods.projection import ORDINARY
 
@@ -69,7 +70,7 @@ def _as_completed(pod: Raw, stored: Mapping[str, Any], patches: Iterable[object]
     selector, kept = map_at(after, "nodeSelector"), map_at(spec, "nodeSelector")
     if more := {key: one for key, one in selector.items() if key not in kept and not _selected(written, key)}:
         made["nodeSelector"] = {**kept, **more}
-    for group in ("initContainers", "containers"):
+    for group in CONTAINERS:
         if isinstance(spec.get(group), list):
             stored_by_name = {str(one.get("name")): one for one in maps_in(after.get(group))}
             made[group] = [_limited(one, stored_by_name) for one in spec[group]]
@@ -81,7 +82,7 @@ def _wrote(written: Mapping[effects.EditEffect, int], field: str, value: Mapping
 
 
 def _selected(written: Mapping[effects.EditEffect, int], key: str) -> bool:
-    return any(effect.path == ("spec", "nodeSelector", key) for effect in written)
+    return any(effect.path == (*NODE_SELECTOR, key) for effect in written)
 
 
 def _limited(container: Any, stored: Mapping[str, Mapping[Any, Any]]) -> Any:

@@ -12,9 +12,10 @@ from analysis.replay.noted import Noted, Then, answered, noted, operations
 from analysis.reviews import review
 from analysis.reviews.review import ReviewError, Unreadable
 from catalog import Catalog
+from kube.review import KIND, PODS, resource_of
+from kube.templates import bare_pod
 from kube.tree import Raw, map_at, text_of
 from policies.request import Request
-from policies.workloads.controllers import bare_pod
 
 Passed = Literal[
     "accelerator", "stage", "dry-run", "resource", "verb", "update", "level", "truncated", "early", "excluded", "namespace",
@@ -60,7 +61,7 @@ def creation(value: object, catalog: Catalog) -> Creation | Passed:
     kind = value.get("kind")
     if _is_event(value):
         found = _of_event(value)
-    elif kind == review.KIND:
+    elif kind == KIND:
         found = _of_review(value)
     else:
         return "reports" if kind in REPORTS else "kind"
@@ -132,8 +133,7 @@ def _met(pod: Raw, stored: object, webhooks: Noted) -> Raw:
 
 def _of_review(value: Raw) -> Creation | Passed:
     request = map_at(value, "request")
-    resource = map_at(request, "resource")
-    if resource.get("resource") != "pods" or resource.get("group"):
+    if resource_of(value) != PODS:
         return "resource"
     if request.get("dryRun") is True:
         return "dry-run"

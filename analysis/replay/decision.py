@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from analysis.admission_preview import Judgement
 from analysis.replay import effects
 from analysis.replay.effects import EditEffect
+from kube.pod import field_of
 from policies.verdict import AuditOutcome, Verdict
 
 
@@ -31,7 +32,7 @@ class AuditedChange(NamedTuple):
 
     @property
     def fields(self) -> frozenset[str]:
-        return frozenset(effect.field for effect in self.effects or ())
+        return frozenset(field_of(effect.path) for effect in self.effects or ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

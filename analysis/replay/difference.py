@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from analysis.replay.decision import AuditedChange, DenialReason, RecordedDecision
 from analysis.replay.effects import EditEffect
+from kube.pod import field_of
 
 Turn = Literal["newly-denied", "newly-admitted", "other-reasons", "other-edits", "other-would"]
 """A pod that was admitted is denied; one that was denied is admitted; it is denied for other reasons; it is
@@ -119,7 +120,7 @@ def _audit_side(audit_outcomes: Mapping[str, AuditedChange], other: Mapping[str,
 
 
 def _fields(effects: Iterable[EditEffect]) -> tuple[str, ...]:
-    return tuple(sorted({effect.field for effect in effects}))
+    return tuple(sorted({field_of(effect.path) for effect in effects}))
 
 
 def _names(policies: Iterable[str]) -> tuple[str, ...]:

@@ -11,16 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from kube.pod import CONTAINERS
 from kube.tree import Path
-from policies.patch.applied import APPLIED, index_of, steps
+from policies.patch.applied import APPLIED, index_of, recorded, steps
 from policies.verdict import Edit
 
 ITEM = "-"
 """Stands for any index of a list of which the order does not matter."""
 _WHOLE = ("tolerations", "matchExpressions", "matchFields", "values")
 """Lists whose items are one effect each; the values of one expression are part of it."""
-_PLACED = ("containers", "initContainers")
-"""Lists in which an index says which item is meant."""
 
 
 class EditEffect(NamedTuple):
@@ -29,16 +28,6 @@ class EditEffect(NamedTuple):
     path: tuple[str, ...]
     value: str
     """As JSON; "" for one that is removed."""
-
-    @property
-    def field(self) -> str:
-        """The field of the pod: ``tolerations``, ``affinity``, ``resources``, or the key of a label or annotation."""
-        path = self.path
-        if path[0] == "metadata":
-            return path[2] if len(path) > 2 else path[-1]
-        if len(path) > 3 and path[1] in _PLACED:
-            return path[3]
-        return path[1] if len(path) > 1 else path[0]
 
 
 def of_edits(edits: Iterable[Edit]) -> dict[EditEffect, tuple[str, ...]]:
@@ -65,11 +54,9 @@ def policies_by_path(operations: object) -> dict[tuple[str, ...], tuple[str, ...
     """Return what a recorded patch says of who wrote which path; nothing where it says nothing, or only a count."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
     for operation in operations if isinstance(operations, list | tuple) else ():
-        for entry in _entries(_applied(operation)):
-            match entry:
-                case {"by": list(names), "path": str(pointer)}:
-                    path = _path(tuple(step if (at := index_of(step)) is None else at for step in steps(pointer)))
-                    found[path] = tuple(sorted({*found.get(path, ()), *(name for name in names if isinstance(name, str))}))
+        for entry in recorded(_applied(operation)):
+            path = _path(tuple(step if (at := index_of(step)) is None else at for step in steps(entry["path"])))
+            found[path] = tuple(sorted({*found.get(path, ()), *entry["by"]}))
     return found
 
 
@@ -87,14 +74,6 @@ def _applied(operation: object) -> object:
     return None
 
 
-def _entries(text: object) -> list[object]:
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return []
-    return found if isinstance(found, list) else []
-
-
 def _effects(op: str, path: Path, value: Any) -> Iterator[EditEffect]:
     if path[:3] == ("metadata", "annotations", APPLIED):
         return
@@ -107,7 +86,7 @@ def _effects(op: str, path: Path, value: Any) -> Iterator[EditEffect]:
 def _path(path: Path) -> tuple[str, ...]:
     """Return the path with indices of lists whose order does not matter as ``ITEM``."""
     return tuple(
-        str(step) if not isinstance(step, int) or (number and path[number - 1] in _PLACED) else ITEM for number, step in enumerate(path)
+        str(step) if not isinstance(step, int) or (number and path[number - 1] in CONTAINERS) else ITEM for number, step in enumerate(path)
     )
 
 
@@ -120,7 +99,7 @@ def _leaves(path: tuple[str, ...], value: Any) -> Iterator[EditEffect]:
         if isinstance(value, dict) and not whole:
             todo += [((*path, str(key)), one) for key, one in value.items() if (*path, key) != ("metadata", "annotations", APPLIED)]
         elif isinstance(value, list) and not whole:
-            placed = path[-1] in _PLACED
+            placed = path[-1] in CONTAINERS
             todo += [((*path, str(at) if placed else ITEM), one) for at, one in enumerate(value)]
         else:
             yield EditEffect(path, _text(value))

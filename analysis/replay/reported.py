@@ -17,6 +17,7 @@ from analysis.replay.difference import TURNS, Difference, Side, Turn
 from analysis.replay.effects import EditEffect
 from analysis.replay.stakes import Stake
 from analysis.replay.tally import ReplayOutcome
+from kube.pod import field_of
 
 NEW: dict[Finding, Turn] = {
     "no-longer-fits": "newly-denied",
@@ -99,7 +100,7 @@ def _side(found: list[ReportedFinding], did: Mapping[ReportedFinding, frozenset[
     if not found:
         return Side("nothing")
     codes = {code for one in found for code in one.codes}
-    fields = {effect.field for one in found for effect in did[one] or ()}
+    fields = {field_of(effect.path) for one in found for effect in did[one] or ()}
     return Side(_WORDS[found[0].finding], tuple(sorted(codes)), tuple(sorted(fields)))
 
 

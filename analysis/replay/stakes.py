@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
 from catalog.prices import Prices
 from kube.pod import Pod
-from policies.lru import LruCache
-from policies.planning.feasibility import Cell
+from policies.offers.device_costs import DeviceCosts
 from policies.planning.plan import review_pod
 from policies.pods.projection import extract
 from policies.request import Request
@@ -17,9 +15,6 @@ from policies.state.snapshot import Facts
 
 _MOST_DEVICES = 10**9
 """More than there are in the world; a quantity of Kubernetes may be 1e400, which is no number of the machine."""
-_MOST_CACHED = 2**20
-_OVERHEAD = 1024
-"""Bytes of a set of rows and its price."""
 
 
 class Stake(NamedTuple):
@@ -44,27 +39,12 @@ class Stakes:
     """The stakes of pods under one snapshot."""
 
     def __init__(self, prices: Prices) -> None:
-        self._prices = prices
-        self._least: LruCache[tuple[float | None]] = LruCache(_MOST_CACHED)
+        self._costs = DeviceCosts(prices)
 
     def of(self, request: Request, facts: Facts) -> Stake:
         """Return the stake of a pod as it is admitted, with its node affinity written. Raises PodError."""
         reviewed = review_pod(request, facts, Pod(extract(request.pod, facts.reads)))
-        each = [price for cell in reviewed.space.cells if cell.possible and (price := self._of_cell(cell)) is not None]
+        cells = (cell for cell in reviewed.space.cells if cell.possible)
+        usd = self._costs.of((cell.table, rows) for cell in cells for rows in cell.offered).usd
         devices = float(min(reviewed.devices.at_least(facts.snapshot.catalog), Fraction(_MOST_DEVICES)))
-        return Stake(min(reviewed.devices.units.least, _MOST_DEVICES), min(each) * devices if each else None, devices)
-
-    def _of_cell(self, cell: Cell) -> float | None:
-        key = cell.table.platform.name, cell.offered
-        found = self._least.get(key)
-        if found is None:
-            found = (min(self._each(cell), default=None),)
-            self._least.keep(key, found, _OVERHEAD)
-        return found[0]
-
-    def _each(self, cell: Cell) -> Iterator[float]:
-        for rows in cell.offered:
-            for offer in (one for one in cell.table.offers_in(rows) if not one.host.uncounted):
-                gpu = offer.host.gpu
-                if (price := self._prices.of_machine(offer.host.name, gpu.model if gpu is not None else "")) is not None:
-                    yield price
+        return Stake(min(reviewed.devices.units.least, _MOST_DEVICES), None if usd is None else usd * devices, devices)

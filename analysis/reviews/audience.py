@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kube.pod import mapping_at
+from kube.pod import ANNOTATIONS, mapping_at
 from policies.messages import TABLE
 from policies.verdict import AuditOutcome, Remark, Verdict, Violation
 
@@ -37,10 +37,7 @@ def _for_author(remark: Remark, pod: Mapping[str, Any]) -> bool:
     """
     if TABLE[remark.code].audience == "author" or not remark.policies:
         return True
-    return remark.path[:2] == _ANNOTATIONS and _annotations(pod).get(str(remark.path[2])) is not None
-
-
-_ANNOTATIONS = ("metadata", "annotations")
+    return remark.path[:2] == ANNOTATIONS and _annotations(pod).get(str(remark.path[2])) is not None
 
 
 def _annotations(pod: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,5 +1,4 @@
-"""AdmissionReview v1 in both directions: bytes to a typed Request, and a Verdict to the answer. Of other
-modules only ``workload_advice`` and ``claim_review``, which use the same functions, know the wire form.
+"""AdmissionReview v1 in both directions: bytes to a typed Request, and a Verdict to the answer; its form is in ``kube.review``.
 
 The API server checks in an answer that the uid and the kind are echoed, that ``patch`` and ``patchType`` come
 together or not at all, and that a validating call sends neither (kube-apiserver 1.36,
@@ -10,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -19,22 +19,43 @@ from analysis.reviews.audit_annotations import audit_annotations
 from analysis.reviews.decoding import ReviewError as ReviewError
 from analysis.reviews.decoding import Unreadable as Unreadable
 from analysis.reviews.decoding import decode_body
-from kube.tree import kind_of
+from kube.review import (
+    API_VERSION,
+    KIND,
+    PODS,
+    WARNING_LENGTH,
+    WARNINGS_TOTAL,
+    deny,
+    object_name,
+    old_object,
+    resource_of,
+    user_of,
+)
+from kube.tree import Raw, kind_of
 from policies.messages import console_link, phrase
 from policies.request import Operation, Phase, Request
 from policies.verdict import Remark, Verdict, Violation
 
-API_VERSION = "admission.k8s.io/v1"
-KIND = "AdmissionReview"
 
-ANYBODY = "system:anonymous"
-"""k8s.io/apiserver pkg/authentication/user Anonymous"""
-WARNING_LENGTH = 256
-"""The most characters of a warning: the API server cuts every warning to this length once all of them exceed
-the total, so none is longer."""
-WARNINGS_TOTAL = 4096
-"""The most characters of all warnings of a response together (endpoints/filters/warning.go); the API server
-drops the rest."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectReview:
+    """The fields that are read of an AdmissionReview of a claim, its template or a workload."""
+
+    uid: str
+    operation: Operation
+    namespace: str
+    user: str
+    """The user who applies it; the pods of a workload are created by another."""
+    api_version: str = ""
+    """Of a workload; a claim is read in the same way in every version."""
+    kind: str
+    name: str
+    """The name, else the generateName, else ""."""
+    value: Raw
+    """The object, as received."""
+    old: Raw | None = None
+    """The object before an update."""
+    dry_run: bool
 
 
 def parse(body: bytes, phase: Phase = "mutate") -> Request:
@@ -46,19 +67,37 @@ def parse(body: bytes, phase: Phase = "mutate") -> Request:
 def from_document(document: object, phase: Phase = "mutate") -> Request:
     """Return the review in a decoded document, as ``parse`` does."""
     request = request_in(document)
-    _expect_pod(request)
+    if resource_of(document) != PODS:
+        raise ReviewError(400, f"request.resource is {show_json(request.get('resource'))}; send only pods here")
     operation = operation_in(request)
+    user, groups = user_of(request)
     return Request(
         uid=text_in(request, "uid"),
         operation=operation,
         namespace=text_in(request, "namespace"),
-        user=user_in(request),
-        groups=_groups_in(request),
+        user=user,
+        groups=groups,
         subresource=_subresource_in(request),
         pod=_pod(request, "object"),
         old_pod=_pod(request, "oldObject") if operation == "UPDATE" else None,
         dry_run=request.get("dryRun") is True,
         phase=phase,
+    )
+
+
+def read_object(request: Raw, value: Raw, kind: str, api_version: str = "") -> ObjectReview:
+    """Return the review of an object that is no pod. Raises ReviewError(400)."""
+    return ObjectReview(
+        uid=text_in(request, "uid"),
+        operation=operation_in(request),
+        namespace=text_in(request, "namespace"),
+        user=user_of(request)[0],
+        api_version=api_version,
+        kind=kind,
+        name=object_name(request, value),
+        value=value,
+        old=old_object(request),
+        dry_run=request.get("dryRun") is True,
     )
 
 
@@ -68,24 +107,28 @@ def answer_review(
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every
     reason. ``console_url``: where to look, named at the end of a denial, and as the last warning; ``workload``: as
     ``console_link.controller`` returns it."""
-    response = decided(review.uid, verdict, phase, console_url, workload)
-    annotations = {} if review.dry_run else audit_annotations(verdict)
-    if annotations:
-        response["auditAnnotations"] = annotations
+    response = _respond(review, verdict, phase, console_url, workload)
     warned = list(audience.for_author(verdict, review.pod))
     see = console_link.see(console_url, workload, warned[0][0]) if console_url and warned else ""
     return sent(response, (text for _, text in warned), see)
 
 
-def decided(uid: str, verdict: Verdict, phase: Phase, console_url: str = "", workload: str = "") -> dict[str, Any]:
-    """Return the response to a review of any object: allowed, with the patch if the phase is mutate, or denied with every reason."""
-    response: dict[str, Any] = {"uid": uid, "allowed": not verdict.violations}
+def answer_object(review: ObjectReview, verdict: Verdict, phase: Phase, console_url: str = "") -> Raw:
+    """Return the AdmissionReview to send back of a claim or a workload, as ``answer_review`` does of a pod."""
+    return sent(_respond(review, verdict, phase, console_url), (text for _, text in audience.for_author(verdict, {})))
+
+
+def _respond(review: Request | ObjectReview, verdict: Verdict, phase: Phase, console_url: str = "", workload: str = "") -> Raw:
+    """Return the response without warnings: allowed, with the patch if the phase is mutate, or denied with every reason."""
     if verdict.violations:
-        message = denial(verdict.violations, console_url, workload)
-        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
+        response = deny(review.uid, denial(verdict.violations, console_url, workload))
     elif verdict.patch and phase == "mutate":
-        response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
+        patch = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
+        response = {"uid": review.uid, "allowed": True, "patchType": "JSONPatch", "patch": patch}
+    else:
+        response = {"uid": review.uid, "allowed": True}
+    if not review.dry_run and (annotations := audit_annotations(verdict)):
+        response["auditAnnotations"] = annotations
     return response
 
 
@@ -158,12 +201,6 @@ def operation_in(request: dict[str, Any]) -> Operation:
     raise ReviewError(400, f"request.operation is {show_json(operation)}; Berth evaluates CREATE and UPDATE")
 
 
-def _expect_pod(request: dict[str, Any]) -> None:
-    resource = request.get("resource")
-    if not isinstance(resource, dict) or resource.get("group", "") != "" or resource.get("resource") != "pods":
-        raise ReviewError(400, f"request.resource is {show_json(resource)}; send only pods here")
-
-
 def _subresource_in(request: dict[str, Any]) -> str:
     """Return the subresource, "" for the pod itself. Raises ReviewError(400) for any but ``resize``."""
     found = request.get("subResource") or ""
@@ -172,21 +209,10 @@ def _subresource_in(request: dict[str, Any]) -> str:
     raise ReviewError(400, f"request.subResource is {show_json(found)}; send only pods here, or their subresource resize")
 
 
-def user_in(request: dict[str, Any]) -> str:
-    """Return the name of the requesting user; anybody's if it cannot be read, whom no policy exempts and nothing believes."""
-    info = request.get("userInfo")
-    name = info.get("username", "") if isinstance(info, dict) else ""
-    return name if isinstance(name, str) and name else ANYBODY
-
-
-def _groups_in(request: dict[str, Any]) -> tuple[str, ...]:
-    """Return the groups of the requesting user.
-
-    Unreadable ones count as none and exempt nobody; an item that is no text equals no group's name.
-    """
-    info = request.get("userInfo")
-    groups = info.get("groups") if isinstance(info, dict) else None
-    return tuple(groups) if isinstance(groups, list) else ()
+def expect_no_subresource(request: Raw, wanted: str) -> None:
+    """Raise ReviewError(400) if the review is not of the objects themselves. ``wanted``: their name for the message."""
+    if request.get("subResource"):
+        raise ReviewError(400, f"request.subResource is {show_json(request['subResource'])}; send only {wanted} here")
 
 
 def _pod(request: dict[str, Any], field: str) -> dict[str, Any]:

@@ -20,14 +20,15 @@ from analysis.kueue import places
 from analysis.reviews import audience as warnings
 from analysis.reviews import review
 from analysis.reviews.decoding import MOST_READ, decode_body, encoded
-from analysis.reviews.review import WARNING_LENGTH, ReviewError, Unreadable
+from analysis.reviews.review import ObjectReview, ReviewError, Unreadable
 from documents.yaml_reader import one_value
-from kube.tree import Path, map_at
+from kube.review import PODS, WARNING_LENGTH, object_kind, resource_of
+from kube.tree import Path, Raw, dotted
 from policies import work_budget
-from policies.document import Document, InputError, path_text
+from policies.document import Document, InputError
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
-from policies.request import Operation, Request
+from policies.request import Request
 from policies.rules.queues import keys
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MOST_AUDITED, Remark, Violation
@@ -46,49 +47,24 @@ MOST_TEMPLATES = 16
 ten, a body of 3 MiB could hold 20,000."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advised:
-    """The fields that are read of an AdmissionReview of a workload."""
-
-    uid: str
-    operation: Operation
-    namespace: str
-    user: str
-    """The user who applies it; its pods are created by another."""
-    api_version: str
-    kind: str
-    name: str
-    """The name, else the generateName, else ""."""
-    workload: dict[str, Any]
-    """The object, as received."""
-    dry_run: bool
-
-
-def parse(body: bytes) -> Advised:
+def parse(body: bytes) -> ObjectReview:
     """Return the review in ``body``. Raises ReviewError(400) for what is no review, for pods, and for other operations than CREATE and
     UPDATE."""
     return from_document(decode_body(body))
 
 
-def from_document(document: object) -> Advised:
+def from_document(document: object) -> ObjectReview:
     """Return the review in a decoded document, as ``parse`` does."""
     request = review.request_in(document)
-    _expect_workload(request)
-    api_version, kind = _kind(request)
+    _expect_workload(document, request)
+    known = object_kind(request)
+    if known is None:
+        raise ReviewError(400, f"request.kind is {review.show_json(request.get('kind'))}; expected a group, version and kind")
+    api_version, kind = known
     workload = request.get("object")
     if not isinstance(workload, dict):
         raise Unreadable(f"request.object is {review.show_json(workload)}; expected a {kind}")
-    return Advised(
-        uid=review.text_in(request, "uid"),
-        operation=review.operation_in(request),
-        namespace=review.text_in(request, "namespace"),
-        user=review.user_in(request),
-        api_version=api_version,
-        kind=kind,
-        name=_name(request, workload),
-        workload=workload,
-        dry_run=request.get("dryRun") is True,
-    )
+    return review.read_object(request, workload, kind, api_version)
 
 
 class Advice(NamedTuple):
@@ -105,20 +81,20 @@ def _notice(variant: str, **values: object) -> Advice:
 UNJUDGED = "BERTH-002"
 
 
-def advise(asked: Advised, snapshot: Snapshot) -> tuple[Advice, ...]:
+def advise(asked: ObjectReview, snapshot: Snapshot) -> tuple[Advice, ...]:
     """Return the advice, each sentence once; none where its pods request no accelerator."""
     owner = describing(snapshot.catalog, asked.api_version, asked.kind, name=asked.name, namespace=asked.namespace)
     if owner is None:
         return ()
-    made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog, AROUND), MOST_TEMPLATES + 1))
+    made = list(islice(pods_of(Document(file="", value=asked.value), owner, snapshot.catalog, AROUND), MOST_TEMPLATES + 1))
     judged = made[:MOST_TEMPLATES]
     read = snapshot.facts_for(asked.namespace).reads
     if sum(_size(one, read) for one in judged) > MOST_READ:
         return (_notice("too large"),)
     facts = _for_advice(snapshot.facts_for(asked.namespace), len(judged))
     advice = dict.fromkeys(s for one in judged for s in _sentences(one, asked, facts, several=len(made) > 1))
-    waits = places.remarks(asked.workload, owner, snapshot.facts_for(asked.namespace), AROUND) if asked.operation == "CREATE" else ()
-    ignored = keys.of_workload(asked.workload, snapshot.catalog)
+    waits = places.remarks(asked.value, owner, snapshot.facts_for(asked.namespace), AROUND) if asked.operation == "CREATE" else ()
+    ignored = keys.of_workload(asked.value, snapshot.catalog)
     own = ignored if ignored and any(_asks(one, asked, facts) for one in judged) else ()
     advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in (*waits, *own))
     if len(made) > MOST_TEMPLATES:
@@ -143,7 +119,7 @@ def _size(made: Templated | InputError, read: Reads) -> int:
         return MOST_READ + 1
 
 
-def answer_advice(asked: Advised, advice: Sequence[Advice], console_url: str = "") -> dict[str, Any]:
+def answer_advice(asked: ObjectReview, advice: Sequence[Advice], console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed, with as many of the sentences as the API server
     keeps, and where to look once the workload is there."""
     wording = console_link.link_workload(asked.namespace, asked.kind, asked.name)
@@ -151,19 +127,19 @@ def answer_advice(asked: Advised, advice: Sequence[Advice], console_url: str = "
     return review.sent({"uid": asked.uid, "allowed": True}, [one.text for one in advice], see)
 
 
-def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, several: bool) -> Iterator[Advice]:
+def _sentences(made: Templated | InputError, asked: ObjectReview, facts: Facts, *, several: bool) -> Iterator[Advice]:
     if isinstance(made, InputError):
-        yield _notice("template", where=path_text(made.path), message=made.message)
+        yield _notice("template", where=dotted(made.path), message=made.message)
         return
     for error in made.unread:
-        yield _notice("part", where=path_text(error.path), message=error.message)
+        yield _notice("part", where=dotted(error.path), message=error.message)
     pod = alone_in_kueue(made.pod, facts.snapshot.queues)
     request = Request(namespace=asked.namespace, user=made.user, pod=pod, dry_run=asked.dry_run)
-    wording = _TemplateWording(path_text(made.template), made.parts, several)
+    wording = _TemplateWording(dotted(made.template), made.parts, several)
     yield from _of_pod(wording, admission_preview.preview_admission(request, facts), pod)
 
 
-def _asks(made: Templated | InputError, asked: Advised, facts: Facts) -> bool:
+def _asks(made: Templated | InputError, asked: ObjectReview, facts: Facts) -> bool:
     """Return whether the pods of a template request an accelerator."""
     if isinstance(made, InputError):
         return False
@@ -228,27 +204,9 @@ def _first_whole(*sentences: str) -> str:
     return next((sentence for sentence in sentences if len(sentence) <= WARNING_LENGTH), sentences[-1])
 
 
-def _expect_workload(request: dict[str, Any]) -> None:
-    resource = request.get("resource")
-    if not isinstance(resource, dict):
+def _expect_workload(document: object, request: Raw) -> None:
+    if not isinstance(resource := request.get("resource"), dict):
         raise ReviewError(400, f"request.resource is {review.show_json(resource)}; expected a group, version and resource")
-    if resource.get("group", "") == "" and resource.get("resource") == "pods":
+    if resource_of(document) == PODS:
         raise ReviewError(400, "request.resource is pods; send pods to /mutate and /validate, and workloads here")
-    if request.get("subResource"):
-        raise ReviewError(400, f"request.subResource is {review.show_json(request['subResource'])}; send only workloads here")
-
-
-def _kind(request: dict[str, Any]) -> tuple[str, str]:
-    """Return apiVersion and kind of the object under review, which may have been converted to an equivalent one."""
-    kind = request.get("kind")
-    texts = [kind.get(field) for field in ("group", "version", "kind")] if isinstance(kind, dict) else []
-    match texts:
-        case [str(group), str(version), str(name)] if version and name:
-            return (f"{group}/{version}" if group else version), name
-    raise ReviewError(400, f"request.kind is {review.show_json(kind)}; expected a group, version and kind")
-
-
-def _name(request: dict[str, Any], workload: dict[str, Any]) -> str:
-    metadata = map_at(workload, "metadata")
-    names = (request.get("name"), metadata.get("name"), metadata.get("generateName"))
-    return next((name for name in names if isinstance(name, str) and name), "")
+    review.expect_no_subresource(request, "workloads")

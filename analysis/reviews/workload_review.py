@@ -1,21 +1,19 @@
-"""Reviews of workloads: read, judged for their queues, answered."""
+"""Reviews of workloads, judged for their queues."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from analysis.kueue import places
-from analysis.reviews import audience as warnings
-from analysis.reviews import claim_review, review, workload_advice
-from analysis.reviews.audit_annotations import audit_annotations
+from analysis.reviews import claim_review
 from analysis.reviews.decoding import Unreadable
-from analysis.reviews.workload_advice import AROUND, Advised
+from analysis.reviews.review import ObjectReview
+from analysis.reviews.workload_advice import AROUND
 from kube.pod import PodError
-from kube.tree import Raw, map_at
+from kube.review import PODS
+from kube.tree import map_at
 from policies.document import InputError
 from policies.pods.permissions import QUEUE_NAME
-from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Remark, Verdict
 from policies.workloads.pods import describing
@@ -25,66 +23,46 @@ from policies.workloads.queues.queued import MOST_TEMPLATES, QueuedWorkload, Wor
 _UNREAD = (InputError, PodError, WorkloadTooLarge)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadReview:
-    """The fields that are read of an AdmissionReview of a workload."""
-
-    asked: Advised
-    old: Raw | None
-    """The object before an update."""
+def may_be_workload(resource: tuple[str, str] | None) -> bool:
+    """Return whether a resource may be a workload: no pod, and nothing of the group of claims."""
+    return resource is not None and resource != PODS and resource[0] != claim_review.GROUP
 
 
-def is_about(document: object) -> bool:
-    """Return whether an AdmissionReview is of what may be a workload: no pod, and nothing of the group of claims."""
-    request = document.get("request") if isinstance(document, dict) else None
-    resource = request.get("resource") if isinstance(request, dict) else None
-    if not isinstance(resource, dict) or resource.get("group") == claim_review.GROUP:
-        return False
-    return isinstance(resource.get("resource"), str) and (resource.get("group", ""), resource["resource"]) != ("", "pods")
-
-
-def from_document(document: object) -> WorkloadReview:
-    """Return the review of a document for which ``is_about`` holds. Raises ReviewError(400) and Unreadable."""
-    asked = workload_advice.from_document(document)
-    old = review.request_in(document).get("oldObject")
-    return WorkloadReview(asked=asked, old=old if asked.operation == "UPDATE" and isinstance(old, dict) else None)
-
-
-def evaluate_workload(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
+def evaluate_workload(review: ObjectReview, snapshot: Snapshot) -> Verdict:
     """Judge a workload that is made or changed: what an update leaves as it was passes. Raises Unreadable."""
-    made = _made(one.asked, one.asked.workload, snapshot)
+    made = _read(review, snapshot)
     if made is None:
         return Verdict(judged=False)
-    facts = snapshot.facts_for(one.asked.namespace)
-    verdict, remarks = _queued(one, made, facts), _waiting(one, made, facts)
+    facts = snapshot.facts_for(review.namespace)
+    verdict, remarks = _queued(review, made, facts), _waiting(review, made, facts)
     if not remarks or verdict.violations:
         return verdict
     return replace(verdict, remarks=(*verdict.remarks, *remarks), judged=True)
 
 
-def _queued(one: WorkloadReview, made: QueuedWorkload, facts: Facts) -> Verdict:
+def _queued(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> Verdict:
     """Return the verdict of policies on its queue. Raises Unreadable."""
     if not queue_verdict.speaks(facts, "validate"):
         return Verdict(judged=False)
-    update = one.asked.operation == "UPDATE"
+    update = review.operation == "UPDATE"
     try:
-        return queue_verdict.evaluate_queue(made, facts, "validate", update=update, before=_before(one, made, facts))
+        return queue_verdict.evaluate_queue(made, facts, "validate", update=update, before=_before(review, made, facts))
     except _UNREAD as error:
         if not queue_verdict.requires(facts):
             return Verdict(judged=False)
         raise _unreadable(error) from None
 
 
-def _waiting(one: WorkloadReview, made: QueuedWorkload, facts: Facts) -> tuple[Remark, ...]:
+def _waiting(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> tuple[Remark, ...]:
     """Return why a workload that is made, or moved to another queue of Kueue's, waits for ever."""
-    queue, before = (map_at(value, "metadata", "labels").get(QUEUE_NAME) for value in (made.value, one.old))
-    moved = one.asked.operation == "CREATE" or (one.old is not None and queue != before)
+    queue, before = (map_at(value, "metadata", "labels").get(QUEUE_NAME) for value in (made.value, review.old))
+    moved = review.operation == "CREATE" or (review.old is not None and queue != before)
     return places.remarks(made.value, made.owner, facts, AROUND) if moved else ()
 
 
-def _before(one: WorkloadReview, made: QueuedWorkload, facts: Facts) -> QueuedWorkload | None:
+def _before(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> QueuedWorkload | None:
     """Return the workload before an update; None if that can't be read."""
-    before = made.of(one.old) if one.old is not None else None
+    before = made.of(review.old) if review.old is not None else None
     try:
         if before is not None:
             queued.read_pods(before, facts)
@@ -93,25 +71,21 @@ def _before(one: WorkloadReview, made: QueuedWorkload, facts: Facts) -> QueuedWo
     return before
 
 
-def label_workload(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
+def label_workload(review: ObjectReview, snapshot: Snapshot) -> Verdict:
     """Return what defaults make of a new workload, and what policies in Audit and Warn would. One that can't be read is left as it is."""
-    facts = snapshot.facts_for(one.asked.namespace)
-    made = (
-        _made(one.asked, one.asked.workload, snapshot)
-        if one.asked.operation == "CREATE" and queue_verdict.speaks(facts, "mutate")
-        else None
-    )
+    facts = snapshot.facts_for(review.namespace)
+    made = _read(review, snapshot) if review.operation == "CREATE" and queue_verdict.speaks(facts, "mutate") else None
     try:
         return queue_verdict.evaluate_queue(made, facts, "mutate") if made is not None else Verdict(judged=False)
     except _UNREAD:
         return Verdict(judged=False)
 
 
-def _made(asked: Advised, workload: Raw, snapshot: Snapshot) -> QueuedWorkload | None:
+def _read(review: ObjectReview, snapshot: Snapshot) -> QueuedWorkload | None:
     """Return the workload; None for a kind that describes no pods."""
     catalog = snapshot.catalog
-    owner = describing(catalog, asked.api_version, asked.kind, name=asked.name, namespace=asked.namespace)
-    return QueuedWorkload(user=asked.user, value=workload, catalog=catalog, owner=owner, around=AROUND) if owner is not None else None
+    owner = describing(catalog, review.api_version, review.kind, name=review.name, namespace=review.namespace)
+    return QueuedWorkload(user=review.user, value=review.value, catalog=catalog, owner=owner, around=AROUND) if owner is not None else None
 
 
 def _unreadable(error: Exception) -> Unreadable:
@@ -123,11 +97,3 @@ def _unreadable(error: Exception) -> Unreadable:
     return Unreadable(
         f"request.object has more than {MOST_TEMPLATES} pod templates, or one that is too large", "write fewer or smaller ones"
     )
-
-
-def answer_workload(one: WorkloadReview, verdict: Verdict, phase: Phase, console_url: str = "") -> dict[str, Any]:
-    """Return the AdmissionReview to send back: allowed, on mutate with what is written, or denied."""
-    response = review.decided(one.asked.uid, verdict, phase, console_url)
-    if annotations := {} if one.asked.dry_run else audit_annotations(verdict):
-        response["auditAnnotations"] = annotations
-    return review.sent(response, (text for _, text in warnings.for_author(verdict, {})))

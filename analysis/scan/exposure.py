@@ -9,9 +9,9 @@ from analysis.audit.stored_pod import StoredPod
 from analysis.scan.of_pods.runs import LONG, says, unprotected
 from analysis.scan.seen import RUNS
 from catalog import Catalog
+from kube.templates import group_of
 from policies.facts.platform_detection import home, newer
 from policies.state.snapshot import Snapshot
-from policies.workloads.controllers import group_of
 
 
 class Exposure(NamedTuple):

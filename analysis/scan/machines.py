@@ -6,10 +6,14 @@ from collections.abc import Mapping
 
 from catalog import Catalog, Gpu, MachineType
 from catalog.prices import PRODUCT_KEYS
-from kube.well_known import INSTANCE_TYPE
+from kube.labels import INSTANCE_TYPE
 
-_ENDINGS = ("-SHARED",)
-_SLICED = "-MIG-"
+
+def split_product(label: str) -> tuple[str, str, bool]:
+    """Return the product in a vendor's label, the MIG profile of its slices ("" if it has none), and whether it is shared."""
+    sliced = label.removesuffix("-SHARED")
+    product, _, profile = sliced.partition("-MIG-")
+    return product, profile, sliced != label
 
 
 class Machines:
@@ -48,11 +52,8 @@ class Machines:
     def of_product(self, labels: Mapping[str, str]) -> Gpu | None:
         """Return the model by the vendor's product label, without the endings for slices and sharing."""
         for key in PRODUCT_KEYS:
-            product = labels.get(key, "").partition(_SLICED)[0]
-            for ending in _ENDINGS:
-                product = product.removesuffix(ending)
-            if product in self._products:
-                return self._products[product]
+            if (gpu := self._products.get(split_product(labels.get(key, ""))[0])) is not None:
+                return gpu
         return None
 
     def _of_accelerator(self, labels: Mapping[str, str]) -> Gpu | None:

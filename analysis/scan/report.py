@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.scan.finding import Finding, Hit, group_findings
-from analysis.scan.node_price import NodePrices
 from analysis.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
 from analysis.scan.of_pods import notebooks, pending, resource_names, runs
 from analysis.scan.remedies import Remedies
@@ -139,12 +138,10 @@ def _groups(seen: ScannedCluster) -> list[DeviceGroup]:
         if pod.node is not None:
             held[pod.node.name] += pod.gpus
     found: dict[tuple[str, str, str], list[tuple[int, int, float | None]]] = {}
-    prices_of = NodePrices(seen.catalog)
     for node in seen.nodes.values():
         if node.devices:
-            usd = prices_of.of_node(node)
             model = node.gpu.model if node.gpu is not None else ""
-            found.setdefault((*node.group, model), []).append((node.devices, held[node.name], usd))
+            found.setdefault((*node.group, model), []).append((node.devices, held[node.name], node.usd_whole))
     out = []
     for (what, name, model), nodes in sorted(found.items()):
         prices = [usd for _, _, usd in nodes if usd is not None]

@@ -7,26 +7,27 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from analysis.audit.assessment import workload_of
 from analysis.audit.stored_pod import StoredPod
 from analysis.audit.workload_report import ReportedWorkload
 from analysis.scan.machines import Machines
 from analysis.scan.objects_read import Cluster
-from catalog import Catalog, Gpu
+from catalog import Catalog, Gpu, Resource
 from catalog.prices import Prices
+from kube.labels import AKS_GROUP, EKS_GROUP, GKE_GROUP, GPU_REPLICAS, NODE_POOL
+from kube.node import Node, label_number
 from kube.pod import Pod, PodError
-from kube.quantity import QuantityError, parse
+from kube.requests import Amounts
 from kube.taints import Taint
+from kube.templates import group_of
 from kube.tree import Raw, map_at
-from kube.well_known import AKS_GROUP, EKS_GROUP, GKE_GROUP, NODE_POOL
 from policies.facts.platform_detection import home, newer
 from policies.placement.fleet import Fleet, fleet_of
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.state.snapshot import Snapshot
-from policies.workloads.controllers import group_of
 
 Role = Literal["run", "notebook", ""]
 RUNS = frozenset(
@@ -54,9 +55,10 @@ GROUP_KEYS = (
 class GpuNode:
     """A node, as far as it is about devices. Those without devices are among them too: labels may say that there should be some."""
 
-    name: str
+    place: Node
+    """The node, with what is taken of it."""
     labels: Mapping[str, str]
-    taints: tuple[Taint, ...]
+    """Its own, with the values of older keys under the newer ones too."""
     allocatable: Mapping[str, int]
     """Accelerator resource -> the number that pods may hold; 0 is among them."""
     capacity: Mapping[str, int]
@@ -67,15 +69,35 @@ class GpuNode:
     spot: bool
     gpu: Gpu | None
     """The model on it, as far as its labels tell."""
+    parts: Mapping[str, Fraction]
+    """Accelerator resource -> the part of a GPU that one device is: a slice or a replica costs its part."""
     usd: float | None
-    """What one device of it costs an hour."""
+    """What one GPU of it costs an hour."""
     slices: Mapping[str, int] = field(default_factory=dict)
     """DRA driver -> the devices that it publishes for this node."""
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        return self.place.taints
 
     @property
     def devices(self) -> int:
         """The devices that pods may hold, slices and replicas counted as one."""
         return sum(self.allocatable.values())
+
+    def usd_of(self, name: str) -> float | None:
+        """Return what one device of this resource costs an hour; None if that is not known."""
+        return None if self.usd is None else self.usd * float(self.parts[name])
+
+    @property
+    def usd_whole(self) -> float | None:
+        """What all its GPUs cost an hour, those that are not healthy too; None if that is not known."""
+        parts = (part * self.place.offered(name) for name, part in self.parts.items())
+        return None if self.usd is None else self.usd * float(sum(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,47 +138,57 @@ class ScannedCluster:
 def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> ScannedCluster:
     """Return the cluster in the terms of the findings. ``snapshot``: of the cluster's facts, for what pods ask for."""
     catalog, machines = snapshot.catalog, Machines(snapshot.catalog)
-    nodes = {}
-    for raw in cluster.nodes:
-        name = raw["metadata"]["name"]
-        nodes[name] = _node(name, raw, catalog, machines, prices, cluster.facts.taints.get(name, ()), cluster.slices.get(name, {}))
     places = (*cluster.nodes, *cluster.nodepools, *cluster.device_classes)
     unknown = True if {"Node", "NodePool"} & set(cluster.unread) else None
     fleet = fleet_of(places, catalog=catalog, tables=snapshot.tables, occupants=cluster.occupants, open_ended=unknown)
+    by_name = {node.name: node for node in fleet.nodes}
+    names = dict.fromkeys(name for value in cluster.nodes if (name := value["metadata"]["name"]) in by_name)
+    nodes = {name: _node(by_name[name], catalog, machines, prices, cluster.slices.get(name, {})) for name in names}
     return ScannedCluster(cluster=cluster, catalog=catalog, nodes=nodes, pods=tuple(_pods(cluster, snapshot, nodes)), fleet=fleet)
 
 
-def _node(
-    name: str, raw: Raw, catalog: Catalog, machines: Machines, prices: Prices, taints: tuple[Taint, ...], slices: Mapping[str, int]
-) -> GpuNode:
-    labels = newer(catalog, {str(key): str(value) for key, value in map_at(raw, "metadata", "labels").items()})
-    platform = home(catalog, labels)
-    gpu = machines.gpu(labels)
+def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slices: Mapping[str, int]) -> GpuNode:
+    labels = newer(catalog, node.labels)
+    platform, gpu = home(catalog, labels), machines.gpu(labels)
     group = next(((what, labels[key]) for what, key in GROUP_KEYS if labels.get(key)), None)
+    allocatable, capacity = _devices(node.allocatable, catalog), _devices(node.capacity, catalog)
     return GpuNode(
-        name=name,
+        place=node,
         labels=labels,
-        taints=taints,
-        allocatable=_amounts(map_at(raw, "status", "allocatable"), catalog),
-        capacity=_amounts(map_at(raw, "status", "capacity"), catalog),
+        allocatable=allocatable,
+        capacity=capacity,
         platform=platform,
         group=group or ("nodes with", gpu.model if gpu is not None else "devices"),
         spot=bool(platform) and catalog.platforms[platform].is_spot(labels),
         gpu=gpu,
+        parts={
+            name: _part(catalog.resource(name), node.offered(name), labels, gpu, machines, catalog) for name in (*capacity, *allocatable)
+        },
         usd=prices.of_device(labels),
         slices=slices,
     )
 
 
-def _amounts(amounts: Mapping[Any, Any], catalog: Catalog) -> dict[str, int]:
-    found = {}
-    for name, amount in amounts.items():
-        if isinstance(name, str) and "/" in name and catalog.resource(name) is not None and catalog.measure(name) is None:
-            try:
-                found[name] = int(parse(amount))
-            except QuantityError:
-                continue
-    return found
+def _devices(amounts: Amounts, catalog: Catalog) -> dict[str, int]:
+    return {name: amount for name, amount in amounts.items() if catalog.resource(name) is not None and catalog.measure(name) is None}
+
+
+def _part(
+    resource: Resource | None, offered: int, labels: Mapping[str, str], gpu: Gpu | None, machines: Machines, catalog: Catalog
+) -> Fraction:
+    """Return the part of a GPU that one device of this name is, however many of them the node offers."""
+    if resource is None:
+        return Fraction(1)
+    if resource.kind == "mig" and gpu is not None and (profile := gpu.slices.get(resource.profile or "")) is not None:
+        return gpu.share(profile)
+    if resource.kind not in ("gpu", "shared"):
+        return devices.share(resource, catalog)[0]
+    if (replicas := label_number(labels, GPU_REPLICAS) or 1) > 1:
+        return Fraction(1, replicas)
+    machine = machines.machine(labels)
+    if resource.kind == "shared" and machine is not None and machine.count and offered > machine.count:
+        return Fraction(machine.count, offered)
+    return Fraction(1)
 
 
 class _PodRequests(NamedTuple):

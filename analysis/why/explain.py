@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,14 +19,13 @@ from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
 from catalog.prices import MODEL_KEYS, Prices
+from kube.labels import INSTANCE_TYPE
 from kube.node import NodeGroup
-from kube.pod import DEFAULT_SCHEDULER, PodError
+from kube.pod import DEFAULT_SCHEDULER, FINISHED, PodError
 from kube.scheduling import Wants, wants
 from kube.tree import Raw, apply_patch, map_at, maps_in, text_of
-from kube.well_known import FINISHED, INSTANCE_TYPE
 from policies.engine import arrived
-from policies.patch import valid_entries
-from policies.patch.applied import APPLIED
+from policies.patch.applied import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
 from policies.placement.fleet import Fleet, best, blockers, outlook
 from policies.placement.pools import Pool
@@ -157,8 +155,8 @@ class Explainer:
 
 
 def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Explanation:
-    recorded = map_at(pod, "metadata", "annotations").get(APPLIED)
-    base = replace(base, wrote=tuple(valid_entries.recorded(recorded)), summary=_summary(recorded))
+    record = map_at(pod, "metadata", "annotations").get(APPLIED)
+    base = replace(base, wrote=tuple(recorded(record)), summary=(read_summary(record) or {"edits": 0})["edits"])
     if one is None:
         return base
     return replace(base, policies=one.matched, audit_outcomes=one.audit_outcomes, missing=one.missing, outgrown=one.violations)
@@ -234,13 +232,3 @@ def _of_pool(wanted: Wants, pool: Pool, fleet: Fleet) -> PlaceKind:
 
 def _rank(one: str) -> int:
     return ("now", "later", "unknown", "never").index(one)
-
-
-def _summary(recorded: Any) -> int:
-    """Return the number of edits of a record that is only a count."""
-    try:
-        found = json.loads(recorded) if isinstance(recorded, str) else None
-    except (ValueError, RecursionError):
-        return 0
-    count = found.get("edits") if isinstance(found, dict) else None
-    return count if isinstance(count, int) else 0

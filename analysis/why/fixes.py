@@ -8,6 +8,7 @@ from typing import Any
 
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.template_edits import project
+from kube.pod import CONTAINERS, DEFAULT_SCHEDULER
 from kube.tree import Raw, map_at, maps_in, set_at, value_at
 from policies.patch.applied import APPLIED
 from policies.verdict import Edit
@@ -22,14 +23,13 @@ _ANNOTATIONS = (
 )
 _OF_A_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 """Labels that the Job controller gives each Job anew, with the selector (pkg/registry/batch/job/strategy.go)."""
-CONTAINERS = ("containers", "initContainers")
 _DEFAULTS_OF_A_JOB = {
     "manualSelector": False,
     "completionMode": "NonIndexed",
     "suspend": False,
     "podReplacementPolicy": "TerminatingOrFailed",
 }
-_DEFAULTS_OF_A_POD = {"dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler", "securityContext": {}}
+_DEFAULTS_OF_A_POD = {"dnsPolicy": "ClusterFirst", "schedulerName": DEFAULT_SCHEDULER, "securityContext": {}}
 _DEFAULTS_OF_A_CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "resources": {}}
 """What is as if it were not written (pkg/apis/core/v1/defaults.go, pkg/apis/batch/v1/defaults.go): nobody wants to read it."""
 _TOKEN = "kube-api-access-"

@@ -104,12 +104,12 @@ def _bare(name: str, value: int) -> str:
     return str(value)
 
 
-def edit(one: Edit) -> str:
+def edit(change: Edit) -> str:
     """Return one change."""
-    place = dotted(one.path[:-1] if one.path[-1] == "-" else one.path)
-    if one.op == "remove":
-        return f"- {place}"
-    return f"{'+' if one.op == 'add' else '~'} {place}: {show_value(one.value)}"
+    path = dotted(change.path[:-1] if change.path[-1] == "-" else change.path)
+    if change.op == "remove":
+        return f"- {path}"
+    return f"{'+' if change.op == 'add' else '~'} {path}: {show_value(change.value)}"
 
 
 def show_value(value: Any) -> str:
@@ -127,27 +127,29 @@ def show_value(value: Any) -> str:
 
 def patch(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:
     """Return edits as RFC 6902 operations."""
-    return [{"op": one.op, "path": pointer(one.path)} | ({} if one.op == "remove" else {"value": one.value}) for one in edits]
+    return [{"op": edit.op, "path": pointer(edit.path)} | ({} if edit.op == "remove" else {"value": edit.value}) for edit in edits]
 
 
-def state(found: Explanation, now: datetime) -> str:
+def state(explanation: Explanation, now: datetime) -> str:
     """Return what it is, where, and since when, in one sentence."""
-    about = f" ({found.pod})" if found.pod and not found.title.endswith(f"/{found.pod}") else ""
-    pods = f"; its pods: {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
-    match found.state:
+    about = f" ({explanation.pod})" if explanation.pod and not explanation.title.endswith(f"/{explanation.pod}") else ""
+    pods = f"; its pods: {_counted(explanation.phases)}" if sum(explanation.phases.values()) > 1 else ""
+    match explanation.state:
         case "pending":
-            gates = f", gated by {list_some(found.gates)}" if found.gates else ""
-            is_ = f"Pending, created {since(found.since, now)}{gates}"
+            gates = f", gated by {list_some(explanation.gates)}" if explanation.gates else ""
+            is_ = f"Pending, created {since(explanation.since, now)}{gates}"
         case "denied":
             is_ = "its pods are denied"
         case "admitted":
-            phase = f", {next(iter(found.phases))}" if len(found.phases) == 1 else ""
-            is_ = f"on node {found.node}{phase}" if found.node else f"has finished{phase}"
+            phase = f", {next(iter(explanation.phases))}" if len(explanation.phases) == 1 else ""
+            is_ = f"on node {explanation.node}{phase}" if explanation.node else f"has finished{phase}"
         case "waiting":
-            is_ = "is suspended and creates no pods until it is resumed" if found.suspended else "has no pods yet, and none was denied"
+            is_ = (
+                "is suspended and creates no pods until it is resumed" if explanation.suspended else "has no pods yet, and none was denied"
+            )
         case _:
             is_ = "not created"
-    return f"{found.title} in namespace {found.namespace}: {is_}{about}{pods}."
+    return f"{explanation.title} in namespace {explanation.namespace}: {is_}{about}{pods}."
 
 
 def comes_to(remedy: Remedy) -> Iterator[str]:
@@ -165,12 +167,12 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
         yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
 
 
-def describe_place(one: PlaceKind) -> str:
+def describe_place(place: PlaceKind) -> str:
     """Return what a place is called."""
-    if one.pool:
-        return f"NodePool {one.title}"
-    kind = f" ({one.title})" if one.title else ""
-    return f"{counted(len(one.names), 'node')} {list_some(one.names)}{kind}"
+    if place.pool:
+        return f"NodePool {place.title}"
+    kind = f" ({place.title})" if place.title else ""
+    return f"{counted(len(place.names), 'node')} {list_some(place.names)}{kind}"
 
 
 def since(text_: str, now: datetime) -> str:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from analysis.audit.stored_report import KINDS as REPORT_KINDS
 from analysis.audit.stored_report import StoredReport, is_ours, stored_report
 from kube.tree import Raw, map_at, text_of
-from kube.well_known import EVENT_NOTE
 from policies.policy import CONTROLLER
 
 MOST = 2000
 """Events that are held, the newest: two hours of what Berth sends at most (``cluster/status/events``)."""
+EVENT_NOTE = 1024
+"""The most characters of an Event's note (k8s.io/kubernetes pkg/apis/core/validation/events.go NoteLengthLimit)."""
 NOT_CREATED = "FailedCreate"
 """Reason with which controllers of Kubernetes tell that a pod of theirs was denied (pkg/controller/controller_utils.go)."""
 

@@ -30,9 +30,10 @@ def servers(setting: BenchSetting) -> Iterator[str]:
     rows: list[Sequence[str]] = []
     verdicts: list[str] = []
     with beside_rivals(setting) as candidates:
-        for load in LOADS:
+        cells = setting.pick(CELLS, CELLS[1:2])
+        for load in dict.fromkeys(load for _, load in cells):
             same_edits.compare(candidates, load, setting.bodies(load), most=setting.pick(200, 20))
-        for connections, load in setting.pick(CELLS, CELLS[1:3]):
+        for connections, load in cells:
             runs = setting.turns(candidates, partial(setting.closed, load=load, connections=connections))
             rows += comparison(f"{load}, {connections}", runs)
             if connections == 16 and load != "plain" and NET_HTTP in runs:

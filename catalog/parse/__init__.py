@@ -2,7 +2,7 @@
 
 ``merge`` lays the files over each other, and ``records`` reads the result by the shapes of its sections: those of
 ``devices``, ``kinds`` (of workloads) and ``platforms``, which ``fields`` derives from the classes of the catalog. ``catalog``
-assembles the whole, and ``check`` checks the sections against each other.
+assembles the whole and checks the sections against each other.
 """
 
 from catalog.parse.catalog import CatalogError as CatalogError

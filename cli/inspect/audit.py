@@ -27,7 +27,7 @@ from cli.options import (
     sources_from,
 )
 from cli.output import stderr
-from cli.output.audit import answer, html
+from cli.output.audit import answer
 from cli.output.audit.answer import AuditAnswer
 from cli.terminal import screen
 from cli.terminal.progress import each, reading
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
         if (audited := assessment.of(pod)) is not None:
             ledger.put(audited)
     shown = AuditAnswer(ledger=ledger, snapshot=snapshot, exposure=lambda pod: exposure(pod, snapshot, age(pod.created)))
-    sys.stdout.write(html.format_audit_html(shown) if args.output == "html" else answer.format_answer(args.output, shown, screen.output()))
+    sys.stdout.write(answer.format_answer(args.output, shown, screen.output()))
     return 0
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from catalog import Catalog, Gpu, MachineType, MigProfile, Platform
 from catalog.nearest import hint
 from cli.output import stderr
-from cli.output.columns import table
+from cli.output.table import OutputTable
 from cli.terminal import screen
 from cli.terminal.screen import PLAIN, Terminal
 from documents.files import read_catalog
@@ -69,7 +69,9 @@ def _overview(catalog: Catalog, screen: Terminal = PLAIN) -> Iterator[str]:
         (gpu.model, gpu.family, _gigabytes(gpu.memory_gb), _slices(gpu), *_price(_cheapest(catalog, gpu)))
         for gpu in sorted(catalog.gpus, key=lambda gpu: catalog.vendors.index(gpu.vendor))
     ]
-    yield from table(("MODEL", "FAMILY", "MEMORY", "MIG SLICES (most on one GPU)", "USD/GPU-H", "CHEAPEST MACHINE"), rows, screen)
+    yield from OutputTable(("MODEL", "FAMILY", "MEMORY", "MIG SLICES (most on one GPU)", "USD/GPU-H", "CHEAPEST MACHINE"), rows).text(
+        screen
+    )
     yield ""
     yield from _price_notes(catalog)
     yield "For labels, usable memory of slices, and machines: berth gpus MODEL"
@@ -123,7 +125,7 @@ def _labels(catalog: Catalog, gpu: Gpu, screen: Terminal) -> list[str]:
     rows = [
         (platform.name, key, " ".join(values)) for platform in catalog.platforms.values() for key, values in _values(catalog, platform, gpu)
     ]
-    return [*table(("PLATFORM", "LABEL", "VALUES"), rows, screen), AFTER_BOOT] if rows else ["none known"]
+    return [*OutputTable(("PLATFORM", "LABEL", "VALUES"), rows).text(screen), AFTER_BOOT] if rows else ["none known"]
 
 
 def _values(catalog: Catalog, platform: Platform, gpu: Gpu) -> Iterator[tuple[str, list[str]]]:
@@ -160,7 +162,7 @@ def _mig(catalog: Catalog, gpu: Gpu, screen: Terminal) -> list[str]:
         (profile.name, _resource(catalog, profile), str(profile.count), _gigabytes(profile.memory_gb), _mebibytes(profile.usable_mib))
         for profile in gpu.mig
     ]
-    return table(("PROFILE", "RESOURCE", "MOST", "NOMINAL", "USABLE"), rows, screen)
+    return OutputTable(("PROFILE", "RESOURCE", "MOST", "NOMINAL", "USABLE"), rows).text(screen)
 
 
 def _resource(catalog: Catalog, profile: MigProfile) -> str:
@@ -175,7 +177,7 @@ def _machines(catalog: Catalog, gpu: Gpu, screen: Terminal) -> list[str]:
         (machine.cloud, machine.type or f"{machine.family} (any)", machine.family or NONE, _count(machine), *_prices(machine))
         for machine in machines
     ]
-    return [*table(("CLOUD", "TYPE", "FAMILY", "GPUS", "USD/H", "USD/GPU-H"), rows, screen), *_price_notes(catalog)]
+    return [*OutputTable(("CLOUD", "TYPE", "FAMILY", "GPUS", "USD/H", "USD/GPU-H"), rows).text(screen), *_price_notes(catalog)]
 
 
 def _count(machine: MachineType) -> str:

@@ -89,7 +89,7 @@ def _lines(form: str, total: Total, told: list[str]) -> Iterable[str]:
     if form == "json":
         return [text_output.as_json(total).rstrip("\n")]
     if form == "junit":
-        return ci_output.junit(total, told)
+        return [ci_output.junit(total, told).rstrip("\n")]
     if form == "github":
         return ci_output.github(total, told)
     return text_output.format_text(total, screen.output())

@@ -71,7 +71,7 @@ def add_parser(subcommands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
     from analysis.admission.patch_applier import apply_patch
-    from cli.output import scan_diff, scan_html, scan_output, suggested
+    from cli.output import scan_output, suggested
     from sources import scanned_cluster
 
     if args.diff and args.output != "text":
@@ -93,11 +93,11 @@ def run(args: argparse.Namespace) -> int:
     if args.suggest:
         suggested.write(args.suggest, suggestions(seen, report.hits, chosen, apply_patch))
     if args.diff:
-        sys.stdout.write(scan_diff.format_scan_diff(report.hits, remedies, screen.output()))
+        sys.stdout.write(scan_output.format_scan_diff(report.hits, remedies, screen.output()))
     elif args.output == "text":
         sys.stdout.write(scan_output.format_scan(report, screen.output()))
     else:
-        sys.stdout.write(scan_html.format_scan_html(report) if args.output == "html" else scan_output.as_json(report))
+        sys.stdout.write(scan_output.format_scan_html(report) if args.output == "html" else scan_output.as_json(report))
     return 0
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from analysis.audit.outcomes import field
 from analysis.why import fixes, queued, sentences
 from analysis.why.explanation import Explanation, Remedy, Told
 from analysis.why.sentences import list_some
 from cli.output import stderr
-from cli.output.columns import Styled
+from cli.output.table import Styled
 from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import counted, printable
+from kube.pod import field_of
 from kube.tree import dotted
 from policies.verdict import Violation
 
@@ -160,7 +160,7 @@ def _admitted(found: Explanation) -> Iterator[str]:
     if found.policies:
         yield f"Policies that apply to it: {list_some(found.policies)}."
     if found.missing:
-        fields = list_some(dict.fromkeys(field(edit) for edit in found.missing))
+        fields = list_some(dict.fromkeys(field_of(edit.path) for edit in found.missing))
         yield f"It lacks what policies in Enforce write ({fields}): it was created while Berth did not answer, or under other policies."
     for violation in found.outgrown:
         yield f"It would be denied now: {violation}"
@@ -172,5 +172,5 @@ def _audit_outcomes(found: Explanation) -> Iterator[str]:
         if one.violations:
             yield f"{one.policy} ({one.mode}) would deny it in Enforce: {one.violations[0]}"
         elif one.edits or one.dropped:
-            fields = list_some(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
+            fields = list_some(dict.fromkeys(field_of(edit.path) for edit in (*one.edits, *one.dropped)))
             yield f"{one.policy} ({one.mode}) would change {fields} in Enforce."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 
 from documents.printable import printable
@@ -46,19 +46,6 @@ def page(title: str, parts: Iterable[str]) -> str:
 def heading(content: str, level: int = 1) -> str:
     """Return a heading."""
     return f"<h{level}>{escape(printable(content))}</h{level}>"
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = (), code: Sequence[int] = ()) -> str:
-    """Return a table. ``numbers``: columns that are aligned on the right; ``code``: those that are typed."""
-
-    def cell(tag: str, column: int, content: str) -> str:
-        shown = escape(printable(content))
-        mark = ' class="n"' if column in numbers else ""
-        return f"<{tag}{mark}><code>{shown}</code></{tag}>" if column in code and tag == "td" else f"<{tag}{mark}>{shown}</{tag}>"
-
-    lines = ["<table>", "<tr>" + "".join(cell("th", i, head) for i, head in enumerate(heads)) + "</tr>"]
-    lines += ["<tr>" + "".join(cell("td", i, one) for i, one in enumerate(row)) + "</tr>" for row in rows]
-    return "\n".join([*lines, "</table>"])
 
 
 def paragraph(content: str, mark: str = "") -> str:

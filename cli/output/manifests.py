@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, Protocol, TextIO
 
 from analysis.admission.judge import ManifestResult, PodResult
-from analysis.admission.manifests import REVIEWED
 from analysis.admission.report import locate_document
 from analysis.reviews.review import answer_review
 from cli.terminal import screen
@@ -16,6 +15,7 @@ from cli.terminal.screen import is_terminal
 from documents import yaml_writer
 from documents.diff import unified
 from documents.printable import json_text
+from kube.review import OBJECT
 from kube.tree import set_at
 from policies.document import Document
 
@@ -113,7 +113,7 @@ def admitted(document: Document, outcomes: list[ManifestResult]) -> Any:
         manifest = outcome.manifest
         path = manifest.document.path
         if manifest.reviewed:
-            path = path[: -len(REVIEWED)]
+            path = path[: -len(OBJECT)]
         elif outcome.after is manifest.value:
             continue
         value = set_at(value, path, outcome.after) if path else outcome.after

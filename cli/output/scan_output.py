@@ -1,4 +1,5 @@
-"""The answer of `berth scan` as text for a terminal, or as JSON for programs."""
+"""The answer of `berth scan` as text for a terminal, as one HTML file, or as JSON for programs; and what the shipped policies would
+have written, as a diff for each workload."""
 
 from __future__ import annotations
 
@@ -8,11 +9,16 @@ from itertools import groupby
 from typing import Any
 
 from analysis.scan import wording
-from analysis.scan.finding import Finding, Obstacle, PlaceReason
+from analysis.scan.finding import Finding, Hit, Obstacle, PlaceReason
+from analysis.scan.remedies import Remedies
 from analysis.scan.report import NEEDS, DeviceGroup, ScanReport
-from cli.output.columns import table
+from cli.output.html_page import heading, page, paragraph
+from cli.output.table import OutputTable
 from cli.terminal.screen import PLAIN, Terminal
+from documents.diff import unified
 from documents.printable import counted, printable
+from kube.tree import Raw
+from policies.patch.applied import APPLIED
 
 MOST_SHOWN = 12
 """Findings of one kind that the text shows: a screen; JSON and HTML have all."""
@@ -23,7 +29,7 @@ def format_scan(report: ScanReport, screen: Terminal = PLAIN) -> str:
     """Return the report as text."""
     lines = [summarize_scan(report), ""]
     if report.groups:
-        lines += [*table(HEADS, [cells(group) for group in report.groups], screen), ""]
+        lines += [*OutputTable(HEADS, [cells(group) for group in report.groups]).text(screen), ""]
     for kind, found in groupby(report.findings, lambda one: one.kind):
         lines += [screen.paint("strong", wording.title(kind)), *map(printable, _section(kind, list(found))), ""]
     if not report.findings:
@@ -143,3 +149,70 @@ def _plain(value: Any) -> Any:
 def rounded(usd: float | None) -> float | None:
     """Return a price to the cent."""
     return None if usd is None else round(usd, 2)
+
+
+def format_scan_html(report: ScanReport) -> str:
+    """Return the page."""
+    parts = [heading("GPUs in this cluster"), paragraph(summarize_scan(report))]
+    if report.groups:
+        parts.append(OutputTable(HEADS, [cells(group) for group in report.groups], numbers=range(2, 6)).html())
+    for kind, found in groupby(report.findings, lambda one: one.kind):
+        parts += [heading(wording.title(kind), 2), paragraph(wording.why(kind), "why"), _findings(list(found))]
+    if not report.findings:
+        parts.append(paragraph("No problems found."))
+    parts += [paragraph(line) for line in (*library(report), *unseen(report))]
+    return page("berth scan", parts)
+
+
+def _findings(found: Sequence[Finding]) -> str:
+    heads = ("WHERE", "PROBLEM", "NEXT STEP", "NODES", "PODS", "GPUS", "USD/H")
+    rows = []
+    for one in found:
+        usd = rounded(one.usd)
+        counts = (one.nodes or "", one.pods or "", one.gpus or "", "" if usd is None else f"{usd:.2f}")
+        rows.append((wording.describe_subject(one), wording.fact(one), wording.advice(one), *map(str, counts)))
+    return OutputTable(heads, rows, numbers=range(3, 7), code=(2,)).html()
+
+
+def format_scan_diff(hits: Sequence[Hit], remedies: Remedies, screen: Terminal = PLAIN) -> str:
+    """Return the diffs; pods of a workload that get the same edits are one, with their number."""
+    shown: dict[tuple[str, str], int] = {}
+    for hit in _pods(hits):
+        remedy = remedies.of(hit.pod.stored)
+        workload = hit.pod.workload
+        name = f"{workload.kind} {workload.namespace}/{workload.name}" if workload.kind != "Namespace" else f"Pod {_name(hit)}"
+        if remedy.denied:
+            body = "\n".join(f"! {screen.paint('bad', 'denied')}: {printable(str(one))}" for one in remedy.denied)
+        elif remedy.edits:
+            body = "\n".join(screen.paint_diff(unified(_shown(remedy.came), _shown(remedy.pod), name)))
+        else:
+            body = "  no change: these policies do not match the pod, or it already sets everything"
+        shown[name, body] = shown.get((name, body), 0) + 1
+    parts = [f"{printable(name)} ({counted(count, 'pod')})\n{body}" for (name, body), count in shown.items()]
+    return "\n\n".join(parts) + ("\n" if parts else "")
+
+
+def _pods(hits: Sequence[Hit]) -> Iterator[Hit]:
+    """Yield one hit of each pod."""
+    seen = set()
+    for hit in hits:
+        key = hit.pod.stored.namespace, hit.pod.stored.name
+        if key not in seen:
+            seen.add(key)
+            yield hit
+
+
+def _name(hit: Hit) -> str:
+    return f"{hit.pod.stored.namespace}/{hit.pod.stored.name}"
+
+
+def _shown(pod: Raw) -> dict[str, Any]:
+    """Return a pod without its owners, and without the record of what was written."""
+    shown = {part: {key: one for key, one in pod.get(part, {}).items() if key != "ownerReferences"} for part in ("metadata", "spec")}
+    annotations = shown["metadata"].get("annotations")
+    if annotations and APPLIED in annotations:
+        others = {key: one for key, one in annotations.items() if key != APPLIED}
+        shown["metadata"] = {key: one for key, one in shown["metadata"].items() if key != "annotations"} | (
+            {"annotations": others} if others else {}
+        )
+    return {part: one for part, one in shown.items() if one}

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from catalog import Catalog
 from catalog.names import CatalogNames
+from catalog.shapes.structs import Field, Struct
 from cli.policy_cases.decisions import CaseRequest
 from cli.policy_cases.outcome import CaseDecision
-from cli.policy_cases.policy_fields import GivenField, given_fields
 from cli.policy_cases.worlds import WrittenObject
+from kube.tree import Path, remove_at, value_at
+from policies.objects import definition
+from policies.objects.field_types import Kind
+from policies.objects.parse import understand
+from policies.policy import NodeTemplate, Policy
 
 _APPLIED = ("require", "default")
 """What a policy says here matters only to what it applies to."""
@@ -81,3 +87,58 @@ class Coverage:
 def _may_matter(given: GivenField, source: WrittenObject, decision: CaseDecision) -> bool:
     """Return False where the outcome can't depend on a field: nothing is decided, or the policy does not apply."""
     return decision.judged and (given.section not in _APPLIED or source.id in decision.matched)
+
+
+_SECTION = 2
+"""Steps of the shortest path that is taken away, ``spec.match``: without its spec nothing is left of an object."""
+_UNCOUNTED = ("mode",)
+"""Without its mode a policy is in Audit: every case would tell the difference, or none could."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenField:
+    """A field that an object gives."""
+
+    path: str
+    """``spec.require.gpusPerPod.max``"""
+    without: Policy | NodeTemplate
+    """The object without it."""
+
+    @property
+    def section(self) -> str:
+        """``match``, ``require``, ``default``, ``allow``; of a template ``gpus``, ``labels`` ..."""
+        return self.path.split(".")[1]
+
+
+def given_fields(kind: Kind, value: Mapping[str, Any], names: CatalogNames) -> Iterator[GivenField]:
+    """Yield each field that an object gives; as one where the object is not valid without all of them, as ``longRuns``
+    without ``over``. A field that no such object can do without is left out."""
+    seen: set[Path] = set()
+    fields = [field for field in definition.SPECS[kind].fields if field.name not in _UNCOUNTED]
+    for leaf in _leaves(fields, value.get("spec"), ("spec",)):
+        path = leaf
+        while len(path) >= _SECTION and path not in seen:
+            seen.add(path)
+            found = understand(_without(value, path), kind, names)
+            changed = found.policy or found.template
+            if changed is not None:
+                yield GivenField(path=".".join(map(str, path)), without=changed)
+                break
+            path = path[:-1]
+
+
+def _leaves(fields: Iterator[Field] | list[Field] | tuple[Field, ...], value: Any, at: Path) -> Iterator[Path]:
+    for leaf in fields:
+        if not isinstance(value, Mapping) or value.get(leaf.name) is None:
+            continue
+        path = (*at, leaf.name)
+        inner = list(_leaves(leaf.shape.fields, value[leaf.name], path)) if isinstance(leaf.shape, Struct) else []
+        yield from inner or [path]
+
+
+def _without(value: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """Return the object without a leaf, and without the maps that are empty then."""
+    left: Mapping[str, Any] = remove_at(dict(value), path)
+    while len(path := path[:-1]) >= _SECTION and value_at(left, path) == {}:
+        left = remove_at(left, path)
+    return left

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from analysis.reviews import claim_review, review
+from analysis.reviews import review
 from analysis.reviews.review import ReviewError
 from cli.policy_cases import outcome
 from cli.policy_cases.case import Case
 from cli.policy_cases.outcome import CaseDecision
 from cli.policy_cases.worlds import CaseError, CaseWorld, Worlds
 from documents.files import read_documents
+from kube.templates import bare_pod, with_defaults
 from policies.claims.claim_request import ClaimRequest
 from policies.document import InputError
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.workloads import pod_schema
-from policies.workloads.controllers import bare_pod, with_defaults
 
 Subject = Request | ClaimRequest
 
@@ -48,7 +48,7 @@ def read_request(case: Case, worlds: Worlds) -> CaseRequest:
     """Return what a case asks. Raises CaseError where it can't be asked."""
     world, given = worlds.of(case), case.given
     if given["claim"] is not None:
-        request = replace(claim_review.asked_by(given["claim"]["kind"], given["claim"]), user=given["user"], phase=given["phase"])
+        request = ClaimRequest(user=given["user"], kind=given["claim"]["kind"], made=given["claim"], phase=given["phase"])
         return CaseRequest(case=case, world=world, subject=request)
     if given["review"] is not None:
         try:

@@ -6,13 +6,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
-from xml.etree import ElementTree as xml
 
+from cli.output.junit import JUnitCase, format_junit
 from cli.policy_cases.coverage import Coverage, CoveredField
 from cli.policy_cases.run import Run, Tested
 from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import printable
-from policies.document import InputError, path_text
+from kube.tree import dotted
+from policies.document import InputError
 
 
 def format_results(form: str, found: Run, least: float, screen: Terminal = PLAIN) -> str:
@@ -86,38 +87,26 @@ def _error(error: InputError) -> dict[str, Any]:
         "file": error.file,
         "document": error.document,
         "line": error.line,
-        "path": path_text(error.path),
+        "path": dotted(error.path),
         "message": error.message,
     }
 
 
 def _junit(found: Run, least: float) -> str:
     """Return a suite of all cases; bad input and too little coverage are cases of their own, so that CI shows them."""
-    short = found.coverage.percent < least
-    counts = {"tests": len(found.tested) + len(found.errors) + short, "failures": len(found.failed) + short, "errors": len(found.errors)}
-    root = xml.Element("testsuites", {name: str(count) for name, count in counts.items()})
-    suite = xml.SubElement(root, "testsuite", {"name": "berth test", **root.attrib})
-    for one in found.tested:
-        file = one.case.document.file
-        case = xml.SubElement(suite, "testcase", _attributes(os.path.dirname(file), os.path.basename(one.case.name), file))
-        if one.result == "failed":
-            failure = xml.SubElement(case, "failure", {"message": _xml(one.case.why)})
-            failure.text = _xml("\n".join(one.diff))
-    for error in found.errors:
-        case = xml.SubElement(suite, "testcase", _attributes("invalid input", error.place, error.file))
-        xml.SubElement(case, "error", {"message": _xml(error.message)})
-    if short:
-        case = xml.SubElement(suite, "testcase", _attributes("coverage", f"at least {least:g} % of the policy fields", ""))
-        failure = xml.SubElement(case, "failure", {"message": f"{_percent(found.coverage)} of the policy fields are covered"})
-        failure.text = _xml("\n".join(map(_named, found.coverage.missed)))
-    xml.indent(root)
-    return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _attributes(classname: str, name: str, file: str) -> dict[str, str]:
-    return {"classname": _xml(classname), "name": _xml(name), **({"file": _xml(file)} if file else {})}
-
-
-def _xml(text: str) -> str:
-    """Return text that XML 1.0 can hold, which has no way to write control characters (section 2.2, Char)."""
-    return "\n".join(map(printable, text.split("\n")))
+    cases = [
+        JUnitCase(
+            os.path.dirname(one.case.document.file),
+            os.path.basename(one.case.name),
+            one.case.document.file,
+            failure=one.case.why if one.result == "failed" else None,
+            details=one.diff,
+        )
+        for one in found.tested
+    ]
+    cases += [JUnitCase("invalid input", error.place, error.file, error=error.message) for error in found.errors]
+    if found.coverage.percent < least:
+        covered = f"{_percent(found.coverage)} of the policy fields are covered"
+        missed = [_named(one) for one in found.coverage.missed]
+        cases.append(JUnitCase("coverage", f"at least {least:g} % of the policy fields", failure=covered, details=missed))
+    return format_junit("berth test", {"berth test": cases})

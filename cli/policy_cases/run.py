@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,12 +11,13 @@ from cli.policy_cases import case as cases
 from cli.policy_cases import expectation_writer
 from cli.policy_cases.case import Case
 from cli.policy_cases.changes import Seen, look
-from cli.policy_cases.comparison import differences
 from cli.policy_cases.coverage import Coverage
 from cli.policy_cases.decisions import read_request
 from cli.policy_cases.files import files
+from cli.policy_cases.outcome import Sentence
 from cli.policy_cases.worlds import CaseError, Worlds
 from cli.terminal.progress import each
+from documents.diff import unified
 from documents.files import read_documents
 from kube.pod import PodError
 from policies.document import InputError
@@ -102,3 +104,53 @@ def _test(found: Run, case: Case, worlds: Worlds, fill: Fill) -> None:
         return
     found.coverage.add(question, decision)
     found.tested.append(Tested(case=case, result=result, outcome=decision.outcome, diff=diff))
+
+
+def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a diff of the two as YAML; none where they are equal.
+
+    Equal as data: the order of keys does not matter, empty parts are left out, and an expected sentence may be its
+    code alone.
+    """
+    meant = _without_empty(_meant(expected, found))
+    came = _without_empty(_plain(found))
+    before, after = _text(meant), _text(came)
+    if before == after:
+        return []
+    return unified(_aligned(meant, came), came, "expected", "actual") or [f"-{before}", f"+{after}"]
+
+
+def _meant(expected: Any, found: Any) -> Any:
+    """Return what is expected, with the whole sentence where its code is expected in that place."""
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        return {key: _meant(value, found.get(key)) for key, value in expected.items()}
+    if isinstance(expected, list) and isinstance(found, list):
+        return [_meant(one, found[at] if at < len(found) else None) for at, one in enumerate(expected)]
+    return str(found) if isinstance(found, Sentence) and expected == found.code else expected
+
+
+def _plain(found: Any) -> Any:
+    if isinstance(found, Mapping):
+        return {key: _plain(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_plain(one) for one in found]
+    return str(found) if isinstance(found, str) else found
+
+
+def _without_empty(expected: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in expected.items() if value not in ([], False, 0)}
+
+
+def _aligned(value: Any, like: Any) -> Any:
+    """Return a value with its keys in the order of another one, so that only what differs is shown."""
+    if isinstance(value, dict) and isinstance(like, dict):
+        order = [*(key for key in like if key in value), *(key for key in value if key not in like)]
+        return {key: _aligned(value[key], like.get(key)) for key in order}
+    if isinstance(value, list) and isinstance(like, list):
+        return [_aligned(one, like[at] if at < len(like) else None) for at, one in enumerate(value)]
+    return value
+
+
+def _text(value: Any) -> str:
+    """Return a value for comparison: in Python 1 equals true, in JSON it does not."""
+    return json.dumps(value, sort_keys=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from xml.sax.saxutils import escape, quoteattr
 
 from analysis.replay.tally import ChangedGroup, GroupLine
+from cli.output.junit import JUnitCase, format_junit
 from cli.replaying.text_output import WORDS, name, name_workload, ordered, sentence, side, stake
 from cli.replaying.total import Total
 from documents.printable import counted, printable
@@ -14,43 +14,19 @@ _LONGEST = 1000
 _SUITE = "berth replay"
 
 
-def junit(total: Total, statements: list[str]) -> Iterator[str]:
-    """Yield JUnit XML: a suite for each namespace, a failure for each difference of a workload, and one test that passes for
+def junit(total: Total, statements: list[str]) -> str:
+    """Return JUnit XML: a suite for each namespace, a failure for each difference of a workload, and one test that passes for
     the pods that are decided as then."""
-    groups: dict[str, list[tuple[ChangedGroup, GroupLine]]] = {}
+    suites: dict[str, list[JUnitCase]] = {}
+    for namespace, line in sorted(total.tally.namespaces.items()):
+        same = line.pods - line.otherwise
+        suites[namespace] = [JUnitCase(namespace, f"{counted(same, 'pod')} with the same decision")] if same else []
     for group, line in ordered(total.tally.groups.items()):
-        groups.setdefault(group.namespace, []).append((group, line))
-    suites = sorted(total.tally.namespaces.items())
-    tests = sum(_tests(line, groups.get(namespace, [])) for namespace, line in suites)
-    failures = len(total.tally.groups)
-    yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield f'<testsuites name="{_SUITE}" tests="{tests}" failures="{failures}">'
-    for namespace, line in suites:
-        failed = groups.get(namespace, [])
-        yield f'  <testsuite name={_quoted(namespace)} tests="{_tests(line, failed)}" failures="{len(failed)}">'
-        yield from _cases(total, namespace, line, failed)
-        yield "  </testsuite>"
-    yield f"  <system-out>{_text(sentence(total))}"
-    yield from map(_text, statements)
-    yield "</system-out>"
-    yield "</testsuites>"
-
-
-def _tests(line: GroupLine, failed: list[tuple[ChangedGroup, GroupLine]]) -> int:
-    """Return the number of tests of a namespace: one is of all pods that are decided as then."""
-    return len(failed) + (line.pods > line.otherwise)
-
-
-def _cases(total: Total, namespace: str, line: GroupLine, groups: list[tuple[ChangedGroup, GroupLine]]) -> Iterator[str]:
-    if same := line.pods - line.otherwise:
-        yield f"    <testcase classname={_quoted(namespace)} name={_quoted(counted(same, 'pod') + ' with the same decision')}/>"
-    for group, found in groups:
-        title = f"{name_workload(group.workload)}: {counted(found.pods, 'pod')} {WORDS[group.difference.turn]}"
-        yield f"    <testcase classname={_quoted(namespace)} name={_quoted(title)}>"
-        yield f'      <failure type="{group.difference.turn}" message={_quoted(_message(group, found))}>'
-        yield from map(_text, _details(total, group))
-        yield "      </failure>"
-        yield "    </testcase>"
+        turn = group.difference.turn
+        title = f"{name_workload(group.workload)}: {counted(line.pods, 'pod')} {WORDS[turn]}"
+        case = JUnitCase(group.namespace, title, failure=_message(group, line), type=turn, details=list(_details(total, group)))
+        suites.setdefault(group.namespace, []).append(case)
+    return format_junit(_SUITE, suites, [sentence(total), *statements])
 
 
 def _message(group: ChangedGroup, line: GroupLine) -> str:
@@ -67,16 +43,8 @@ def _details(total: Total, group: ChangedGroup) -> Iterator[str]:
         yield from example.diff
 
 
-def _quoted(text: str) -> str:
-    return quoteattr(_valid(text))
-
-
-def _text(text: str) -> str:
-    return escape(_valid(text))
-
-
 def _valid(text: str) -> str:
-    """Return the text without characters that XML 1.0 has no form for, or that turn its lines around."""
+    """Return the text without characters that are not printable."""
     return "".join(one if one.isprintable() else " " for one in text)
 
 

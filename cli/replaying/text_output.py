@@ -9,7 +9,7 @@ from typing import Any
 from analysis.replay.difference import TURNS, Difference, Side, Turn
 from analysis.replay.tally import ChangedGroup, GroupLine
 from catalog.nearest import list_known
-from cli.output.columns import Row, Styled, table
+from cli.output.table import OutputTable, Row, Styled
 from cli.replaying.total import Total
 from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import counted, printable
@@ -85,7 +85,7 @@ def format_text(total: Total, screen: Terminal = PLAIN) -> Iterator[str]:
     for head, lines in (("POLICY", tally.policies), ("NAMESPACE", tally.namespaces)):
         yield ""
         rows = [(name(key), *_cells(line)) for key, line in sorted(lines.items(), key=lambda one: (-one[1].otherwise, one[0]))]
-        yield from table((head, "PODS", *_HEADS, "GPUS", "USD/H"), rows[:MOST_ROWS], screen)
+        yield from OutputTable((head, "PODS", *_HEADS, "GPUS", "USD/H"), rows[:MOST_ROWS]).text(screen)
         yield from _more(len(rows) - MOST_ROWS)
     yield ""
     yield from groups_table(total, screen)
@@ -97,7 +97,7 @@ def groups_table(total: Total, screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield the table of workloads with what is decided otherwise of them."""
     groups = ordered(total.tally.groups.items())
     heads = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "DIFFERENCE", "BEFORE", "NOW", "POLICIES")
-    yield from table(heads, [_row(group, line) for group, line in groups[:MOST_ROWS]], screen)
+    yield from OutputTable(heads, [_row(group, line) for group, line in groups[:MOST_ROWS]]).text(screen)
     yield from _more(len(groups) - MOST_ROWS)
 
 

@@ -13,12 +13,14 @@ import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment
 
 from cluster.client import in_cluster
 from cluster.client.errors import SHOWN, AccessError
-from cluster.client.proxies import proxy_of
 
 LOADING = 30.0
 """Timeout in seconds for an exec plugin: those of clouds ask a token service, which takes a second or two."""
@@ -149,3 +151,27 @@ def _identity(configuration: Any) -> bytes:
     for path in (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file):
         found.update(b"\0" + Path(path).read_bytes() if path else b"\0none")
     return found.digest()
+
+
+def proxy_of(server: str) -> str | None:
+    """Return the proxy for https://HOST:PORT, or None.
+
+    NO_PROXY may hold hosts, domains, and networks such as 10.0.0.0/8, where Services are.
+    """
+    parts = urlsplit(server)
+    host, proxies = (parts.hostname or "").lower(), getproxies_environment()
+    passed = [one.strip().lower() for one in proxies.get("no", "").split(",") if one.strip()]
+    if host == "localhost" or any(_covers(one, host, f"{host}:{parts.port}") for one in (*passed, "127.0.0.0/8", "::1/128")):
+        return None
+    return proxies.get(parts.scheme)
+
+
+def _covers(one: str, host: str, with_port: str) -> bool:
+    if one in ("*", host, with_port):
+        return True
+    if "/" in one:
+        try:
+            return ip_address(host) in ip_network(one, strict=False)
+        except ValueError:
+            return False
+    return host.endswith(f".{one.removeprefix('*').removeprefix('.')}")

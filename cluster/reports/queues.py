@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from analysis.audit.ledger import PodKey
 from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.templates import STAND_IN
+from kube.templates import group_of
 from kube.tree import Raw
-from policies.workloads.controllers import group_of
 
 
 class PodQueue:

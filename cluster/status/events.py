@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from analysis.conditions.conditions import Condition
+from analysis.world.happenings import EVENT_NOTE
 from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
 from kube.tree import Raw
-from kube.well_known import EVENT_NOTE
 from policies.policy import API_VERSION, CONTROLLER
 from policies.state.objects import Key
 

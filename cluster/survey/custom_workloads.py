@@ -14,9 +14,9 @@ from analysis.audit.templates import template_pods
 from catalog import Catalog, Workload
 from cluster.survey.workloads import trimmed
 from cluster.watch.kinds import Watched
+from kube.templates import group_of
 from kube.tree import Raw
 from policies.pods.projection import Reads
-from policies.workloads.controllers import group_of
 from policies.workloads.pods import Around
 
 OWN_GROUPS = frozenset({"", "apps", "batch"})

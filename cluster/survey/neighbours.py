@@ -10,7 +10,8 @@ from urllib.parse import quote
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import Reply
-from kube.tree import Raw
+from kube.pod import controlling_owner
+from kube.tree import Raw, map_at
 from policies.workloads.templates import workload_of
 
 MOST = 500
@@ -57,7 +58,7 @@ class Neighbours:
         """Return the controllers above an object, the nearest first, as far as they may be read and the catalog knows their
         kinds."""
         found: list[Raw] = []
-        while (reference := controller(value)) is not None and len(found) < 8:
+        while (reference := controlling_owner(map_at(value, "metadata"))) and len(found) < 8:
             plural = self.plural(reference)
             if plural is None:
                 break
@@ -90,13 +91,3 @@ class Neighbours:
         path = quote(api_version)  # of an owner reference it is what the author of a pod wrote
         group = f"/apis/{path}" if "/" in api_version else f"/api/{path}"
         return f"{group}/namespaces/{quote(self.namespace, safe='')}"
-
-
-def controller(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the controlling owner reference of an object."""
-    metadata = value.get("metadata")
-    references = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
-    for one in references if isinstance(references, list) else ():
-        if isinstance(one, dict) and one.get("controller"):
-            return one
-    return None

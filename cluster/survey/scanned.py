@@ -12,10 +12,10 @@ from analysis.audit.stored_pod import StoredPod, controller_of, may_hold_devices
 from analysis.scan.objects_read import PlainPods
 from catalog import Catalog
 from cluster.watch.kinds import KINDS, QUEUES, Watched
-from cluster.watch.trims import labels_alone, map_of, node, spec_alone
+from cluster.watch.trims import map_of, spec_alone, whole_node
 from kube.node import Occupant, occupant
+from kube.pod import CONTAINERS, FINISHED
 from kube.tree import Raw
-from kube.well_known import FINISHED
 from policies.pods.projection import Reads
 
 
@@ -25,24 +25,10 @@ def kinds(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:
     return (
         *facts,
         replace(next(kind for kind in KINDS if kind.kind == "NodePool"), trim=with_status),
-        Watched(kind="Node", plural="nodes", group="", versions=("v1",), page=100, trim=offering),
+        Watched(kind="Node", plural="nodes", group="", versions=("v1",), page=100, trim=whole_node),
         Watched(kind="EC2NodeClass", plural="ec2nodeclasses", group="karpenter.k8s.aws", versions=("v1", "v1beta1"), trim=spec_alone),
         Watched(kind="Pod", plural="pods", group="", versions=("v1",), namespaced=True, need="required", trim=_pods(catalog, wide)),
     )
-
-
-def offering(value: Raw, api_version: str, kind: str) -> Raw:
-    """Trim a node as for decisions, with the amounts that it offers and whether it takes pods."""
-    trimmed = node(value, api_version, kind) | labels_alone(value, api_version, kind)
-    status, spec = map_of(value.get("status")), dict(trimmed.get("spec") or {})
-    if map_of(value.get("spec")).get("unschedulable") is True:
-        spec["unschedulable"] = True
-    conditions = status.get("conditions")
-    ready = [one for one in conditions if map_of(one).get("type") == "Ready"] if isinstance(conditions, list) else []
-    parts = ("allocatable", "capacity")
-    amounts = {part: {_shared(name): _shared(one) for name, one in map_of(status.get(part)).items()} for part in parts}
-    shown = [{field: one.get(field) for field in ("type", "status")} for one in ready]
-    return trimmed | {"spec": spec, "status": amounts | ({"conditions": shown} if shown else {})}
 
 
 def with_status(value: Raw, api_version: str, kind: str) -> Raw:
@@ -118,8 +104,5 @@ ABOUT_NODES = (
     "schedulingGates", "tolerations", "topologySpreadConstraints", "terminationGracePeriodSeconds",
 )  # fmt: skip
 """Fields of a pod's spec that its place depends on, and that policies write, besides containers and volumes."""
-CONTAINERS = ("containers", "initContainers")
-
-
 _NOTHING: Raw = {}
 """Stands for a pod of which nothing is judged: the same object for all of them."""

@@ -10,8 +10,8 @@ from analysis.audit.templates import template_pods
 from catalog import Catalog
 from cluster.survey.owners import owned
 from cluster.watch.kinds import Watched
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.templates import CONTROLLERS, group_of
+from kube.tree import Raw, map_at
 from policies.pods.projection import Reads
 
 PLURALS = {
@@ -30,10 +30,7 @@ def workloads(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:
     would be; and ``above``, itself as the controller of what would own those."""
 
     def templates(value: Raw, api_version: str, kind: str) -> tuple[StoredPod, ...]:
-        spec = map_of(value.get("spec"))
-        template = map_of(
-            map_of(map_of(spec.get("jobTemplate")).get("spec")).get("template") if kind == "CronJob" else spec.get("template")
-        )
+        template = map_at(value, *CONTROLLERS[group_of(api_version), kind].template)
         return template_pods(value, api_version, kind, catalog, wide) if may_hold_devices(template) else ()
 
     trim = trimmed(templates)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from analysis.audit.ledger import AuditedPod
 from analysis.why import sentences
-from console.berths.denials import words
 from console.berths.drawing import Drawing, drawing
 from console.berths.groups import DeviceLine, ModelGroup, groups
 from console.berths.landing import OUTCOMES, Landing, LandingResult, find_landing, of_group, of_pool, selector
@@ -20,11 +19,13 @@ from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.world.view import View
 from documents import yaml_writer
+from kube.labels import ARCH, INSTANCE_TYPE, NODE_POOL, REGION, ZONE
 from kube.taints import HARD, Taint
-from kube.well_known import ARCH, INSTANCE_TYPE, NODE_POOL, REGION, ZONE
+from policies.messages import TABLE, Phrase
 from policies.placement.fleet import Fleet
 from policies.placement.pool_blockers import most_devices
 from policies.placement.pools import Pool
+from policies.verdict import Violation
 
 NODES = 20
 NAMESPACES = 20
@@ -214,3 +215,29 @@ def _node(name: str, uses: Sequence[tuple[str, Use]], pods: Sequence[AuditedPod]
         more=max(0, len(ordered) - MOST_PODS),
         others=max(0, every - len(ordered)),
     )
+
+
+def words(violation: Violation, view: View) -> str:
+    """Return the denial as its author reads it; names of policies that may not be listed are left out, with the parts that have them."""
+    hidden = {one for one in view.world.policies if not view.shows_policy(one)}
+    if not _names(hidden, (violation.policies, violation.fields, violation.found, violation.advice, violation.more)):
+        return str(violation)
+    if _names(hidden, (violation.found, violation.advice)):
+        return f"{violation.code}: {TABLE[violation.code].title}. You may not list the policies that require this."
+    return f"{violation.code}: {violation.fact}; {violation.fix}. (required by policies that you may not list)"
+
+
+def _names(policies: Collection[str], parts: object) -> bool:
+    """Return whether a part of a denial has one of these names."""
+    return any(one in text for text in _texts(parts) for one in policies)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Phrase):
+        for _, one in value.values:
+            yield from _texts(one)
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _texts(one)

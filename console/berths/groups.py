@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analysis.scan.node_price import NodePrices
 from analysis.scan.seen import GpuNode
 from analysis.world.world import World
 from catalog import Catalog, Gpu
 from console.berths.uses import Use, state, use
 from console.world.derived import Derived
-from kube.node import Node
 from kube.taints import Taint, passes
 
 _WORDS = {"gpu": ("Whole GPUs", "GPU"), "shared": ("Shared GPUs", "replica"), "partition": ("Partitions", "partition")}
@@ -110,15 +108,14 @@ class ModelGroup:
 
 
 def _counted(world: World) -> tuple[ModelGroup, ...]:
-    places = {place.name: place for place in world.seen.fleet.nodes}
-    members: dict[GroupKey, list[tuple[GpuNode, Node]]] = {}
+    members: dict[GroupKey, list[GpuNode]] = {}
     for node in world.seen.nodes.values():
-        if (node.gpu is not None or node.capacity or node.allocatable) and node.name in places:
+        if node.gpu is not None or node.parts:
             key = GroupKey(*node.group, node.gpu.model if node.gpu is not None else "")
-            members.setdefault(key, []).append((node, places[node.name]))
+            members.setdefault(key, []).append(node)
     known = "Pod" not in world.unread and "Node" not in world.unread
     counter = _Counter(world.snapshot.catalog, world.seen.fleet.startup, known=known)
-    return tuple(counter.group(key, sorted(found, key=lambda one: one[0].name)) for key, found in sorted(members.items()))
+    return tuple(counter.group(key, sorted(found, key=lambda node: node.name)) for key, found in sorted(members.items()))
 
 
 _GROUPS = Derived(_counted)
@@ -132,16 +129,14 @@ def groups(world: World) -> tuple[ModelGroup, ...]:
 class _Counter:
     def __init__(self, catalog: Catalog, startup: frozenset[str], *, known: bool) -> None:
         self._catalog = catalog
-        self._prices = NodePrices(catalog)
         self._startup = startup
         self._known = known
 
-    def group(self, key: GroupKey, members: Sequence[tuple[GpuNode, Node]]) -> ModelGroup:
-        nodes = [node for node, _ in members]
-        states = Counter(state(place) for _, place in members)
-        prices = [self._prices.of_node(node) for node in nodes]
-        names = dict.fromkeys(name for node in nodes for name in (*node.capacity, *node.allocatable))
-        lines = [line for name in names if (line := self._line(name, members)).uses]
+    def group(self, key: GroupKey, nodes: Sequence[GpuNode]) -> ModelGroup:
+        states = Counter(state(node.place) for node in nodes)
+        prices = [node.usd_whole for node in nodes]
+        names = dict.fromkeys(name for node in nodes for name in node.parts)
+        lines = [line for name in names if (line := self._line(name, nodes)).uses]
         having = {one.node for line in lines for one in line.uses}
         shared = set(nodes[0].labels.items()).intersection(*(node.labels.items() for node in nodes))
         taints = Counter(taint for node in nodes for taint in set(node.taints) if not passes(taint.key, self._startup))
@@ -154,22 +149,22 @@ class _Counter:
             cordoned=states["cordoned"],
             not_ready=states["not ready"],
             spot=sum(node.spot for node in nodes),
-            taints=sorted(taints.items(), key=lambda one: (-one[1], one[0].key, one[0].value, one[0].effect)),
+            taints=sorted(taints.items(), key=lambda one: (-one[1], one[0])),
             labels=dict(sorted(shared)),
             usd=_sum(prices),
             unpriced=prices.count(None),
         )
 
-    def _line(self, name: str, members: Sequence[tuple[GpuNode, Node]]) -> DeviceLine:
+    def _line(self, name: str, nodes: Sequence[GpuNode]) -> DeviceLine:
         uses, free, out, each = [], [], [], []
         known = self._known
-        for node, place in members:
-            one = use(name, node, place)
+        for node in nodes:
+            one = use(name, node)
             if not one.total:
                 continue
             uses.append(one)
-            known = known and place.used is not None
-            usd = self._prices.of_device(name, node)
+            known = known and node.place.used is not None
+            usd = node.usd_of(name)
             if usd is not None:
                 each.append(usd)
                 free.append(usd * one.free)

@@ -19,11 +19,11 @@ from analysis.world.world import World
 from catalog.prices import MODEL_KEYS
 from console.berths.groups import ModelGroup
 from console.world.derived import Derived
+from kube.labels import INSTANCE_TYPE, NODE_POOL
 from kube.node import Node, group_nodes
 from kube.scheduling import Blocker, wants
 from kube.taints import passes
 from kube.tree import Raw, apply_patch
-from kube.well_known import INSTANCE_TYPE, NODE_POOL
 from policies.lru import LruCache
 from policies.placement.fleet import Fleet, Place, blockers
 from policies.placement.pools import Pool
@@ -101,7 +101,7 @@ def _asks(group: ModelGroup) -> tuple[dict[str, str], ...]:
 
 def _as_made(node: Node, startup: frozenset[str]) -> Node:
     taints = tuple(taint for taint in node.taints if not passes(taint.key, startup))
-    allocatable = {**node.allocatable, **{name: max(amount, node.allocatable.get(name, 0)) for name, amount in node.capacity.items()}}
+    allocatable = {name: node.offered(name) for name in (*node.allocatable, *node.capacity)}
     return replace(node, taints=taints, cordoned=False, ready=True, settled=True, allocatable=allocatable, used={}, ports=())
 
 

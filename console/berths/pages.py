@@ -16,8 +16,8 @@ from console.server.page import Page, Visit
 from console.server.paging import paged
 from console.server.query import LONGEST_NAME, Query
 from console.world.view import View
+from kube.labels import NODE_POOL
 from kube.taints import Taint
-from kube.well_known import NODE_POOL
 
 CARDS = 9
 """Groups of a page: three rows of three on a wide screen."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from catalog import Catalog
 from catalog.prices import Prices
-from kube.well_known import CAPACITY_TYPE
+from kube.labels import CAPACITY_TYPE
 from policies.placement.pool_blockers import most_devices
 from policies.placement.pools import Pool
 

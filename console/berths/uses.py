@@ -36,12 +36,12 @@ def state(node: Node) -> State:
     return "cordoned" if node.cordoned else "ready" if node.settled else "not ready"
 
 
-def use(name: str, node: GpuNode, place: Node) -> Use:
-    """Return what is held of a device name. ``place``: the same node, with what is taken of it."""
+def use(name: str, node: GpuNode) -> Use:
+    """Return what is held of a device name."""
     healthy = _bounded(node.allocatable.get(name, 0))
-    total = max(healthy, _bounded(node.capacity.get(name, 0)))
-    now = state(place)
-    held = min(total, _bounded((place.used or {}).get(name, 0)))
+    total = _bounded(node.place.offered(name))
+    now = state(node.place)
+    held = min(total, _bounded((node.place.used or {}).get(name, 0)))
     free = max(0, healthy - held) if now == "ready" else 0
     return Use(node=node.name, state=now, total=total, held=held, free=free, out=total - held - free)
 

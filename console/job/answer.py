@@ -22,8 +22,7 @@ from console.world.view import View
 from documents import yaml_writer
 from documents.diff import HEADER, unified
 from documents.printable import printable
-from kube.tree import apply_patch
-from policies.document import path_text
+from kube.tree import apply_patch, dotted
 from policies.verdict import AuditOutcome, Violation
 
 MOST_TRIES = 40
@@ -89,7 +88,7 @@ class Teller:
             verdict=verdict.of_manifest(outcome, found),
             said=_said(outcome),
             found=found,
-            template=path_text(subject.template) if len(manifest.subjects) > 1 else "",
+            template=dotted(subject.template) if len(manifest.subjects) > 1 else "",
             lines=changes(outcome, self._view.shows_policy),
             denials=[one for pod in outcome.pods for one in pod.violations],
         )

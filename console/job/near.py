@@ -9,11 +9,11 @@ from dataclasses import replace
 from analysis.why.surroundings import Surroundings
 from analysis.world.world import World
 from catalog import Catalog
-from cluster.survey.neighbours import controller
 from console.server.page import Visit
 from console.world.derived import Derived
 from console.world.scope import ListedKind
 from console.world.view import View
+from kube.pod import controlling_owner
 from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.workloads.templates import workload_of
@@ -39,8 +39,9 @@ class Dump:
             if kind == "Event":
                 self._events[_about(value)].append(value)
                 continue
-            self._by_uid[text_of(map_at(value, "metadata").get("uid"))] = value
-            if (owner := controller(value)) is not None:
+            metadata = map_at(value, "metadata")
+            self._by_uid[text_of(metadata.get("uid"))] = value
+            if owner := controlling_owner(metadata):
                 self._owned[text_of(owner.get("uid"))].append(value)
             if text_of(value.get("apiVersion")).startswith("kueue.x-k8s.io/"):
                 self._queued[namespace].append(value)
@@ -64,8 +65,7 @@ class Dump:
 
     def _owners(self, value: Raw) -> Iterator[Raw]:
         for _ in range(MOST_OWNERS):
-            owner = controller(value)
-            above = None if owner is None else self._by_uid.get(text_of(owner.get("uid")))
+            above = self._by_uid.get(text_of(controlling_owner(map_at(value, "metadata")).get("uid")))
             if above is None:
                 return
             yield above

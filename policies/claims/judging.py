@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from kube.pod import CountInterval
-from kube.tree import map_at, pointer
+from kube.tree import pointer
 from policies.claims import checks, selectors
 from policies.claims.checks import EvaluatedParts
 from policies.claims.claim_request import ClaimPart, ClaimRequest, parts
@@ -27,8 +27,7 @@ from policies.claims.defaults import is_certain
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled
 from policies.patch import applied
-from policies.patch.applied import APPLIED, digest, digest_at
-from policies.patch.valid_entries import recorded
+from policies.patch.applied import digest
 from policies.planning.devices import of_claim
 from policies.planning.outcome import PolicyOutcome, audit_outcomes, enforced_of
 from policies.policy import Policy
@@ -100,21 +99,14 @@ class _Claim:
 
     def _patch(self, edits: Sequence[Edit], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> tuple[dict[str, Any], ...]:
         made = self.request.made
-        came = map_at(made, "metadata", "annotations").get(APPLIED)
-        if self.request.phase != "mutate" or (not edits and came is None):
-            return ()
-        return applied.finish(made, edits, came, _valid_entries(made, came, theirs))
+        return applied.finish(made, edits, _valid_entries(made, theirs)) if self.request.phase == "mutate" else ()
 
 
-def _valid_entries(made: Mapping[str, Any], came: Any, theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[applied.Entry]:
+def _valid_entries(made: Mapping[str, Any], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[applied.Entry]:
     """Return the entries of ``berth.dev/applied`` that are true: of a selector that stands at their path, and that the policies in
     force write there."""
     written = {(pointer((*part.path, "selectors"))): {_digest(text) for text in texts} for part, texts in theirs}
-    return [
-        entry
-        for entry in recorded(came)
-        if entry["is"] in written.get(entry["path"].rpartition("/")[0], ()) and digest_at(made, entry["path"]) == entry["is"]
-    ]
+    return [entry for entry in applied.intact_entries(made) if entry["is"] in written.get(entry["path"].rpartition("/")[0], ())]
 
 
 def _digest(text: str) -> str:

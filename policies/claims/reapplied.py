@@ -11,9 +11,8 @@ from typing import Any
 
 from kube.tree import Raw, map_at
 from policies.claims import cel
-from policies.patch.applied import APPLIED, digest_at, steps
+from policies.patch.applied import APPLIED, intact_entries, steps
 from policies.patch.applied_again import recording
-from policies.patch.valid_entries import recorded
 
 
 def patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Raw, ...]:
@@ -23,7 +22,7 @@ def patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Raw, ...]:
     spec, sent = old.get("spec"), new.get("spec")
     if not isinstance(record, str) or not isinstance(spec, dict) or not isinstance(sent, dict) or spec == sent:
         return ()
-    paths = [entry["path"] for entry in recorded(record) if digest_at(old, entry["path"]) == entry["is"]]
+    paths = [entry["path"] for entry in intact_entries(old)]
     if (_without(spec, paths) if paths else _bare(spec)) != (sent if paths else _bare(sent)):
         return ()
     return {"op": "replace", "path": "/spec", "value": spec}, *recording(new, record)

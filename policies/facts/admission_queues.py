@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kube.labels import LabelSelector, selector_of
-from kube.taints import Taint, taints_of
-from kube.tree import map_at, maps_in, text_of
-from policies.facts.places import is_extended
+from kube.requests import is_native
+from kube.taints import Taint, taints_in
+from kube.tree import map_at, maps_in, text_of, texts_at
 
 GROUP = "kueue.x-k8s.io"
 KINDS = ("LocalQueue", "ClusterQueue", "ResourceFlavor")
@@ -79,10 +79,9 @@ def is_kueues(thing: Any) -> bool:
 def flavor(thing: Any) -> Flavor:
     """Return a ResourceFlavor."""
     spec = map_at(thing, "spec")
-    labels = sorted((text_of(key), text_of(value)) for key, value in map_at(spec, "nodeLabels").items())
     return Flavor(
-        tuple(labels),
-        tuple(taints_of({"spec": {"taints": spec.get("nodeTaints")}})),
+        tuple(sorted(texts_at(spec, "nodeLabels").items())),
+        tuple(taints_in(spec.get("nodeTaints"))),
         tuple(Toleration(*(text_of(one.get(name)) for name in Toleration._fields)) for one in maps_in(spec.get("tolerations"))),
     )
 
@@ -114,7 +113,7 @@ def followed(kinds: Iterable[str]) -> dict[tuple[str, str, str], Mapping[str, An
 
 def _quotas(group: Mapping[Any, Any]) -> Quotas:
     covered = group.get("coveredResources")
-    resources = tuple(text_of(name) for name in covered if is_extended(name)) if isinstance(covered, list) else ()
+    resources = tuple(name for name in map(text_of, covered) if not is_native(name)) if isinstance(covered, list) else ()
     return Quotas(resources, tuple(text_of(one.get("name")) for one in maps_in(group.get("flavors"))))
 
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
 from kube import duration
-from kube.taints import Taint, taints_of
-from kube.tree import map_at, maps_in, text_of
+from kube.node import read_node
+from kube.taints import Taint
+from kube.tree import map_at, maps_in, text_of, texts_at
 from policies.facts import admission_queues, device_requests
 from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
 from policies.facts.device_requests import Claim, DeviceClass
 from policies.facts.offered_devices import STACKS, OfferedSlice, Offering, Stack, offering, slice_of, stack_of
-from policies.facts.places import NodePlace, node_place, offered_resources, pool_spec
+from policies.facts.places import NodePlace, node_place, pool_spec
 
 Requirement = tuple[str, str, tuple[str, ...]]
 """(label key, operator, values) of a NodePool's requirement."""
@@ -140,12 +141,15 @@ def read_facts(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None)
         return ()
     match kind:
         case "Namespace":
-            return (FactEntry("namespaces", name, _labels(thing)),)
+            return (FactEntry("namespaces", name, texts_at(thing, "metadata", "labels")),)
         case "Node":
-            labels, taints = _labels(thing, node_keys), tuple(taints_of(thing))
-            place = FactEntry("places", name, node_place(thing, labels, taints))
-            shown = FactEntry("resources", name, offered_resources(thing)), FactEntry("offerings", name, offering(thing))
-            return FactEntry("nodes", name, labels), FactEntry("taints", name, taints), place, *shown
+            node = read_node(thing)
+            # The keys are those of the set, so that all nodes share the same strings: 10,000 nodes of 40 labels take
+            # 13 MiB, with all labels 31.
+            labels = node.labels if node_keys is None else {key: node.labels[key] for key in node_keys if key in node.labels}
+            place = FactEntry("places", name, node_place(node, labels))
+            shown = FactEntry("resources", name, tuple(node.extended)), FactEntry("offerings", name, offering(node))
+            return FactEntry("nodes", name, labels), FactEntry("taints", name, node.taints), place, *shown
         case "NodePool":
             grace = duration.parse_duration(map_at(thing, "spec", "template", "spec").get("terminationGracePeriod"))
             seconds = None if grace is None else int(grace)
@@ -173,15 +177,6 @@ def read_facts(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None)
 
 
 # --- what is in an object, whatever it is -------------------------------------------------------------------
-
-
-def _labels(thing: Any, keys: AbstractSet[str] | None = None) -> dict[str, str]:
-    labels = map_at(thing, "metadata", "labels")
-    if keys is None:
-        return {text_of(key): text_of(value) for key, value in labels.items()}
-    # The keys are those of the set, so that all nodes share the same strings: 10,000 nodes of 40 labels take
-    # 13 MiB, with all labels 31.
-    return {key: text_of(labels[key]) for key in keys if key in labels}
 
 
 def _nodepool(thing: Any) -> NodePool:

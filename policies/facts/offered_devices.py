@@ -9,20 +9,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kube.node import STARTED
-from kube.quantity import QuantityError, parse
+from kube.labels import GPU_DISCOVERED, GPU_FAMILY, GPU_PRESENT, GPU_PRODUCT
+from kube.node import Node, label_number
+from kube.requests import is_native
 from kube.taints import HARD
 from kube.tree import LARGEST, map_at, maps_in, text_of
-from policies.facts.places import is_extended
 
 OPERATOR = "nvidia.com"
 """The API group of the GPU Operator's ClusterPolicy (v1) and GPUCluster (v1alpha1); Kyverno has a ClusterPolicy too."""
 STACKS = ("ClusterPolicy", "GPUCluster")
-PRESENT = "nvidia.com/gpu.present"
-"""The GPU Operator keeps it on every node with a GPU, under either of the two (NVIDIA/gpu-operator
-controllers/nodelabeling_controller.go)."""
-DISCOVERED = ("nvidia.com/gpu.product", "nvidia.com/gpu.family")
-"""Labels of GPU Feature Discovery by which nodes are selected (NVIDIA/k8s-device-plugin internal/lm/resource.go)."""
 
 
 class Offering(NamedTuple):
@@ -61,15 +56,13 @@ class Stack(NamedTuple):
     """True if it runs GPU Feature Discovery: a ClusterPolicy does unless ``spec.gfd.enabled`` is false, a GPUCluster never does."""
 
 
-def offering(thing: Any) -> Offering:
-    """Return what a Node shows."""
-    labels = map_at(thing, "metadata", "labels")
-    started = text_of(labels.get(STARTED))
+def offering(node: Node) -> Offering:
+    """Return what a node shows. Nodes are selected by the product and the family."""
     return _shared(
-        tuple(sorted(name for name, amount in map_at(thing, "status", "allocatable").items() if is_extended(name) and _some(amount))),
-        gpus=text_of(labels.get(PRESENT)) == "true",
-        labelled=any(key in labels for key in DISCOVERED),
-        started=int(started) if started.isascii() and started.isdecimal() and len(started) < 16 else None,
+        tuple(sorted(name for name, amount in node.allocatable.items() if amount > 0 and not is_native(name))),
+        gpus=node.labels.get(GPU_PRESENT) == "true",
+        labelled=GPU_PRODUCT in node.labels or GPU_FAMILY in node.labels,
+        started=label_number(node.labels, GPU_DISCOVERED),
     )
 
 
@@ -77,13 +70,6 @@ def offering(thing: Any) -> Offering:
 def _shared(resources: tuple[str, ...], *, gpus: bool, labelled: bool, started: int | None) -> Offering:
     """Return the same object for nodes that are alike: those without GPUs are."""
     return Offering(resources, gpus, labelled, started)
-
-
-def _some(amount: Any) -> bool:
-    try:
-        return parse(amount) >= 1
-    except QuantityError:
-        return False
 
 
 def slice_of(thing: Any) -> OfferedSlice:

@@ -12,10 +12,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kube.quantity import QuantityError, parse
+from kube.labels import CAST_AI, NODE_POOL, SCALED_BY_CLOUD
+from kube.node import Node
+from kube.requests import is_native
 from kube.taints import Taint, passes
-from kube.tree import LARGEST, map_at, maps_in, text_of
-from kube.well_known import CAST_AI, NODE_POOL, SCALED_BY_CLOUD
+from kube.tree import map_at, maps_in, text_of
 
 NO_AUTOSCALER = ("k3s://", "rke2://", "kind://", "kwok://")
 """Beginnings of ``spec.providerID`` on machines that no autoscaler adds. Cluster Autoscaler knows its nodes by their provider ID,
@@ -49,41 +50,19 @@ def _shared(place: NodePlace) -> NodePlace:
     return place
 
 
-def node_place(thing: Any, labels: Mapping[str, str], taints: Iterable[Taint]) -> NodePlace:
-    """Return the kind of a Node. ``labels``: those of its labels that are read."""
-    every, provider = map_at(thing, "metadata", "labels"), text_of(map_at(thing, "spec").get("providerID"))
+def node_place(node: Node, labels: Mapping[str, str]) -> NodePlace:
+    """Return the kind of a node. ``labels``: those of its labels that are read."""
+    devices = ((name, amount) for name, amount in node.capacity.items() if amount > 0 and not is_native(name))
     return _shared(
         NodePlace(
             labels=tuple(sorted(labels.items())),
-            taints=tuple(sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))),
-            devices=tuple(sorted(_devices(map_at(thing, "status", "capacity")))),
-            pool=text_of(every.get(NODE_POOL)),
-            scaled=any(key in every for key in (*SCALED_BY_CLOUD, CAST_AI)),
-            provided=bool(provider) and not provider.startswith(NO_AUTOSCALER),
+            taints=tuple(sorted(node.taints)),
+            devices=tuple(sorted(devices)),
+            pool=node.labels.get(NODE_POOL, ""),
+            scaled=any(key in node.labels for key in (*SCALED_BY_CLOUD, CAST_AI)),
+            provided=bool(node.provider) and not node.provider.startswith(NO_AUTOSCALER),
         )
     )
-
-
-def offered_resources(thing: Any) -> tuple[str, ...]:
-    """Return the extended resources of a node."""
-    names = {*map_at(thing, "status", "capacity"), *map_at(thing, "status", "allocatable")}
-    return tuple(sorted(name for name in names if is_extended(name)))
-
-
-def is_extended(name: object) -> bool:
-    """Return whether a resource has a domain of its own (k8s.io/kubernetes pkg/apis/core/v1/helper IsExtendedResourceName)."""
-    return isinstance(name, str) and "/" in name and "kubernetes.io/" not in name
-
-
-def _devices(capacity: Mapping[Any, Any]) -> Iterable[tuple[str, int]]:
-    for name, amount in capacity.items():
-        if is_extended(name):
-            try:
-                number = parse(amount)
-            except QuantityError:
-                continue
-            if 1 <= number < LARGEST:
-                yield name, int(number)
 
 
 def pool_spec(thing: Any) -> str:

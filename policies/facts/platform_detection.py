@@ -217,7 +217,7 @@ def _single_suffixes(catalog: Catalog) -> Iterator[str]:
 def _mixed_keys(catalog: Catalog) -> Iterator[str]:
     """Yield ``nvidia.com/mig-1g.5gb.count`` and the like: GFD labels each profile by its resource name
     (k8s-device-plugin internal/lm/mig-strategy.go)."""
-    profiles = {profile.name.replace("+", ".") for gpu in catalog.gpus for profile in gpu.mig}
+    profiles = {profile.spelling for gpu in catalog.gpus for profile in gpu.mig}
     for scheme in catalog.schemes.values():
         for name in (v.resource for v in scheme.variants if v.sharing == "MIG" and v.strategy == "mixed" and v.resource):
             yield from (f"{name.replace('{profile}', profile)}.count" for profile in profiles)

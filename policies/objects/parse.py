@@ -15,7 +15,8 @@ from typing import Any
 from catalog import Catalog
 from catalog.names import CatalogNames
 from catalog.nearest import hint
-from policies.document import UNREAD, Document, InputError, objects, path_text
+from kube.tree import dotted
+from policies.document import UNREAD, Document, InputError, objects
 from policies.objects.field_types import Kind
 from policies.objects.object_parser import ParsedObject, ParseReport, kind_of_object, read_object
 from policies.objects.wording import cut_text
@@ -71,9 +72,9 @@ def understand(value: Mapping[str, Any], kind: Kind, names: CatalogNames) -> Und
         name=found.name,
         policy=found.policy,
         template=found.template,
-        errors=tuple(cut_text(f"{path_text(error.path)}: {error.message}", LONGEST_MESSAGE) for error in report.errors),
-        warnings=tuple(cut_text(f"{path_text(one.path)}: {one.message}", LONGEST_MESSAGE) for one in report.warnings),
-        templates=tuple((path_text(path), name) for path, name in found.templates),
+        errors=tuple(cut_text(f"{dotted(error.path)}: {error.message}", LONGEST_MESSAGE) for error in report.errors),
+        warnings=tuple(cut_text(f"{dotted(one.path)}: {one.message}", LONGEST_MESSAGE) for one in report.warnings),
+        templates=tuple((dotted(path), name) for path, name in found.templates),
     )
 
 

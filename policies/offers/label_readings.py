@@ -45,7 +45,7 @@ def _cut_products(platform: Platform, catalog: Catalog) -> Mapping[str, str]:
         for gpu in catalog.gpus
         for profile in gpu.mig
         for product in gpu.products
-        if len(name := f"{product}{suffix.replace('{profile}', profile.name.replace('+', '.'))}") <= MOST_LABEL
+        if len(name := f"{product}{suffix.replace('{profile}', profile.spelling)}") <= MOST_LABEL
     }
 
 

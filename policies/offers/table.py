@@ -216,13 +216,13 @@ class Table:
         name = known.profile
         if name not in self.mig_profiles:
             return self.unknown
-        return self.where(o.host.gpu is None or any(name == p.name.replace("+", ".") for p in o.host.gpu.mig) for o in self.offers)
+        return self.where(o.host.gpu is None or name in o.host.gpu.slices for o in self.offers)
 
     @property
     def mig_profiles(self) -> set[str]:
         """The MIG profiles of the GPUs that machines here are known to have, spelled as in resource names."""
         if not self.profiles:
-            self.profiles.update(p.name.replace("+", ".") for o in self.offers if o.host.gpu is not None for p in o.host.gpu.mig)
+            self.profiles.update(name for o in self.offers if o.host.gpu is not None for name in o.host.gpu.slices)
         return self.profiles
 
     def of_vendors(self, resources: tuple[str, ...]) -> int:

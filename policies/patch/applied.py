@@ -1,7 +1,7 @@
 """``berth.dev/applied``: an annotation for people that records which policy and rule wrote which path of a
 pod.
 
-No decision depends on it. What stands in it when a pod arrives is the business of ``policies.patch.valid_entries``.
+No decision depends on it. Which of its entries are true is the business of ``policies.patch.valid_entries``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from policies.policy import GROUP
 from policies.verdict import Edit
 
 APPLIED = f"{GROUP}/applied"
+RECORD: Path = ("metadata", "annotations", APPLIED)
 LONGEST = 1024
 """bytes of the annotation (``docs/laws.md``, "The record of edits"); past it, a count and a hash replace the entries"""
 _LONGEST_INDEX = 6
@@ -49,20 +50,28 @@ def digest(value: Any) -> str:
     return found
 
 
-def finish(pod: Mapping[str, Any], edits: Iterable[Edit], valid_entries: Any, true: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
+def intact_entries(thing: Any) -> list[Entry]:
+    """Return the entries of an object's annotation whose digest matches the value at their path."""
+    return [entry for entry in recorded(value_at(thing, RECORD)) if digest_at(thing, entry["path"]) == entry["is"]]
+
+
+def finish(pod: Mapping[str, Any], edits: Sequence[Edit], true: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
     """Return the operations for ``edits`` and for the annotation that records them.
 
-    ``valid_entries`` is the annotation as it came with the pod; ``true`` are its true entries, retained as long as
-    the value at their path still matches their digest.
+    ``true`` are the true entries of the annotation as it came with the pod, retained as long as the value at their path
+    still matches their digest.
     """
+    came = value_at(pod, RECORD)
+    if not edits and came is None:
+        return ()
     patch = TreePatch(pod)
     added = apply_edits(patch, edits)
     kept = [entry for entry in true if digest_at(patch.tree, entry["path"]) == entry["is"]]
-    text = _text([*kept, *added], valid_entries, added=bool(added))
-    if text is None and isinstance(valid_entries, str):
-        patch.apply(Edit(op="remove", path=("metadata", "annotations", APPLIED), rule="applied", policies=()))
-    elif text is not None and text != valid_entries:
-        patch.apply(Edit(op="add", path=("metadata", "annotations", APPLIED), value=text, rule="applied", policies=()))
+    text = _text([*kept, *added], came, added=bool(added))
+    if text is None and isinstance(came, str):
+        patch.apply(Edit(op="remove", path=RECORD, rule="applied", policies=()))
+    elif text is not None and text != came:
+        patch.apply(Edit(op="add", path=RECORD, value=text, rule="applied", policies=()))
     return tuple(patch.operations)
 
 
@@ -108,12 +117,12 @@ def digest_at(pod: Any, text: str) -> str | None:
 # --- its text -----------------------------------------------------------------------------------------------
 
 
-def _text(entries: list[Entry], valid_entries: Any, *, added: bool) -> str | None:
+def _text(entries: list[Entry], came: Any, *, added: bool) -> str | None:
     """Return the annotation's value, or None if there is to be none. A count and a hash of the edits replace
     a long one."""
-    summary = _summary(valid_entries)
+    summary = read_summary(came)
     if not entries:
-        return valid_entries if summary is not None and not added else None
+        return came if summary is not None and not added else None
     text = f"[{','.join(map(_json, entries))}]"
     if summary is None and len(text.encode()) <= LONGEST:
         return text
@@ -134,11 +143,31 @@ def _until_path(by: tuple[str, ...], rule: str) -> str:
     return f'{{"by":[{",".join(map(_quoted, by))}],"rule":{_quoted(rule)},"path":'
 
 
-def _summary(valid_entries: Any) -> dict[str, Any] | None:
+def read_summary(came: Any) -> dict[str, Any] | None:
+    """Return the number of edits and the hash that stand for a long record; None for any other annotation."""
     try:
-        found = json.loads(valid_entries) if isinstance(valid_entries, str) and len(valid_entries) <= LONGEST else None
+        found = json.loads(came) if isinstance(came, str) and len(came) <= LONGEST else None
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or found.keys() != {"edits", "sha256"}:
         return None
     return found if type(found["edits"]) is int and isinstance(found["sha256"], str) else None
+
+
+def recorded(came: Any) -> list[Entry]:
+    """Return the entries of an annotation, true or not; [] for a text that is none, or only a count."""
+    if not isinstance(came, str) or len(came.encode(errors="replace")) > LONGEST:
+        return []
+    try:
+        entries = json.loads(came)
+    except (ValueError, RecursionError):
+        return []
+    shape = {"by": list, "rule": str, "path": str, "is": str}
+    ours = isinstance(entries, list) and all(
+        isinstance(e, dict)
+        and e.keys() == shape.keys()
+        and all(isinstance(e[k], t) for k, t in shape.items())
+        and all(isinstance(p, str) for p in e["by"])
+        for e in entries
+    )
+    return entries if ours else []

@@ -7,26 +7,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kube.pod import GRACE
+from kube.pod import DEFAULT_SCHEDULER, GRACE, SCHEDULER
 from kube.tree import Raw, map_at
-from policies.patch.applied import APPLIED, digest_at, steps
-from policies.patch.valid_entries import ValidEntries, Whole, before, recorded
+from policies.patch.applied import APPLIED, intact_entries, steps
+from policies.patch.valid_entries import ValidEntries, Whole, before
 
 
 def patch(old: Raw, new: Raw, whole: Whole) -> tuple[Raw, ...]:
     """Return the operations that give an update the stored value of each field of the spec that it sends as it was before policies
     wrote it, and the record; none for a field that really changes."""
     record = map_at(old, "metadata", "annotations").get(APPLIED)
-    entries = [entry for entry in recorded(record) if digest_at(old, entry["path"]) == entry["is"]]
+    entries = intact_entries(old)
     if not entries:
         return ()
     stored, sent, bare = (map_at(one, "spec") for one in (old, new, before(old, ValidEntries(entries, None), whole)))
     # how long the grace was before nobody knows, and no update may change it
     fields = {steps(entry["path"])[1] for entry in entries if entry["path"].startswith("/spec/")}
     changed = (name for name in sorted(fields) if sent.get(name) != stored.get(name))
-    again = [name for name in changed if name == GRACE or _without_empty(sent.get(name)) == _without_empty(bare.get(name))]
+    again = [name for name in changed if name == GRACE or _as_absent(name, sent) == _as_absent(name, bare)]
     found = [{"op": "add", "path": f"/spec/{name}", "value": stored[name]} for name in again]
     return (*found, *recording(new, record)) if found else ()
+
+
+def _as_absent(name: str, spec: Mapping[str, Any]) -> Any:
+    """Return a field of the spec, or None where it says no more than its absence does."""
+    value = spec.get(name)
+    return None if name == SCHEDULER[-1] and value == DEFAULT_SCHEDULER else _without_empty(value)
 
 
 def _without_empty(value: Any) -> Any:

@@ -8,14 +8,13 @@ value into the pod without it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kube.pod import GRACE
 from kube.tree import Path, Raw, TreePatch, pointer, remove_at, set_at, value_at
-from policies.patch.applied import APPLIED, LONGEST, Entry, apply_edits, digest_at, index_of, steps
+from policies.patch.applied import APPLIED, RECORD, Entry, apply_edits, index_of, intact_entries, steps
 from policies.pods.projection import is_written
 from policies.verdict import Edit
 
@@ -24,7 +23,6 @@ DEFAULT_GRACE = 30
 _SHORTEST = 0
 """seconds: below every floor, which is at least a second"""
 _GRACE: Path = ("spec", GRACE)
-_ANNOTATION: Path = ("metadata", "annotations", APPLIED)
 Whole = Callable[[str], str | None]
 """Returns the resource name of the whole GPU for that of a slice; None for any other name."""
 Write = Callable[[Raw], Iterable[Edit]]
@@ -44,7 +42,7 @@ def find_valid_entries(pod: Raw, whole: Whole, write: Write) -> ValidEntries:
     ``write`` is called only if the value at some entry's path matches its digest: once, and once more for a
     grace period whose former value can't be known.
     """
-    claimed = [e for e in recorded(value_at(pod, _ANNOTATION)) if digest_at(pod, e["path"]) == e["is"]]
+    claimed = intact_entries(pod)
     paths = _paths(claimed)
     best, found = (-1, False), ValidEntries([], None)
     for grace in _former_graces(pod, paths) if paths else ():
@@ -65,7 +63,7 @@ def before(pod: Raw, found: ValidEntries, whole: Whole) -> Raw:
     fills requests from limits. Of annotations, labels and affinity, a projection does not tell whether they are.
     """
     paths = _paths(found.entries)
-    without = dict(remove_at(_without(pod, paths, found.grace, whole), _ANNOTATION))
+    without = dict(remove_at(_without(pod, paths, found.grace, whole), RECORD))
     for path in (path for path in paths if path[0] == "spec" and "requests" not in path):
         for length in range(len(path) - 1, 2 if path[1] == "affinity" else 1, -1):
             if value_at(without, path[:length]) in ({}, []):
@@ -128,22 +126,3 @@ def _undone(pod: Raw, path: Path, grace: Any) -> Raw:
     if path[-1] == GRACE:  # a probe's remains too, as null: an empty probe would count as none
         return dict(set_at(pod, path, grace if path == _GRACE else None))
     return dict(remove_at(pod, path))
-
-
-def recorded(valid_entries: Any) -> list[Entry]:
-    """Return the entries of an annotation, true or not; [] for a text that is none, or only a count."""
-    if not isinstance(valid_entries, str) or len(valid_entries.encode(errors="replace")) > LONGEST:
-        return []
-    try:
-        entries = json.loads(valid_entries)
-    except (ValueError, RecursionError):
-        return []
-    shape = {"by": list, "rule": str, "path": str, "is": str}
-    ours = isinstance(entries, list) and all(
-        isinstance(e, dict)
-        and e.keys() == shape.keys()
-        and all(isinstance(e[k], t) for k, t in shape.items())
-        and all(isinstance(p, str) for p in e["by"])
-        for e in entries
-    )
-    return entries if ours else []

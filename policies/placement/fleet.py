@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from catalog import Catalog
 from catalog.resources import OF_A_CLASS
+from kube.labels import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
 from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, of_node, read_wants
-from kube.well_known import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
 from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.placement import pool_blockers
@@ -125,14 +125,14 @@ def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:
         for node in group.nodes:
             found = blockers(wanted, node, fleet)
             yield outlook(found)
-            if any(not blocker.passing and _of_all(blocker, group) for blocker in found):
+            if any(not blocker.passing and is_of_all(blocker, group) for blocker in found):
                 break
     for pool in fleet.pools:
         one = outlook(blockers(wanted, pool, fleet))
         yield "unknown" if one == "now" and pool.table is None else one
 
 
-def _of_all(blocker: Blocker, group: NodeGroup) -> bool:
+def is_of_all(blocker: Blocker, group: NodeGroup) -> bool:
     """Return whether every node of the group has the same reason."""
     return blocker.kind in ("taint", "resource") or (blocker.kind == "label" and blocker.key not in group.own)
 

@@ -12,9 +12,9 @@ from math import floor
 
 from catalog import Resource
 from kube.karpenter import Requirement, requirement
-from kube.labels import Expression
-from kube.scheduling import TERMS, Blocker, Wants, untolerated
-from kube.well_known import HOSTNAME, OLDER_NAMES
+from kube.labels import HOSTNAME, OLDER_NAMES, Expression
+from kube.pod import NODE_NAME, TERMS
+from kube.scheduling import Blocker, Wants, untolerated
 from policies.offers.table import Table
 from policies.placement.pools import Pool, selected
 
@@ -43,7 +43,7 @@ def _usable(pool: Pool) -> Iterator[Blocker]:
 def _named(pod: Wants) -> Iterator[Blocker]:
     """A machine that does not exist has no name yet."""
     if pod.node:
-        yield Blocker("name", "metadata.name", "In", (pod.node,), path=("spec", "nodeName"))
+        yield Blocker("name", "metadata.name", "In", (pod.node,), path=NODE_NAME)
 
 
 def _best_term(pod: Wants, pool: Pool) -> list[Blocker]:

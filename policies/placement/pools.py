@@ -14,10 +14,10 @@ from typing import Any
 
 from catalog import Catalog
 from kube.karpenter import Requirement, requirement
+from kube.labels import NODE_POOL, OF_KARPENTER, OLDER_NAMES
 from kube.quantity import QuantityError, parse
-from kube.taints import Taint, taints_of
-from kube.tree import map_at, maps_in, text_of
-from kube.well_known import NODE_POOL, OF_KARPENTER, OLDER_NAMES
+from kube.taints import Taint, taints_in
+from kube.tree import condition_status, map_at, text_of, texts_at
 from policies.facts.cluster_facts import NodePool, read_facts
 from policies.facts.platform_detection import Detector
 from policies.offers.table import Table
@@ -92,8 +92,8 @@ class PoolReader:
         template = map_at(spec, "template", "spec")
         return Pool(
             name=str(entries[0].key),
-            taints=tuple(taints_of({"spec": template})),
-            startup_taints=tuple(taints_of({"spec": {"taints": template.get("startupTaints")}})),
+            taints=tuple(taints_in(template.get("taints"))),
+            startup_taints=tuple(taints_in(template.get("startupTaints"))),
             requirements=requirements,
             unread=unread,
             node_class=facts.node_class,
@@ -101,7 +101,7 @@ class PoolReader:
             made=_quantities(map_at(value, "status", "resources")),
             weight=weight if isinstance(weight := spec.get("weight"), int) else 0,
             static=spec.get("replicas") is not None,
-            ready=_ready(value),
+            ready=not map_at(value, "metadata").get("deletionTimestamp") and condition_status(value, "Ready") != "False",
             platform=seen.platform,
             without_gpus=bool(seen.platform) and not seen.gpus,
             table=table,
@@ -126,8 +126,12 @@ def _labels(value: Mapping[str, Any], name: str) -> Iterator[tuple[str, str, tup
     """Yield the labels that every node of the NodePool has, as requirements."""
     template = map_at(value, "spec", "template")
     reference = map_at(template, "spec", "nodeClassRef")
-    labels = {text_of(key): text_of(one) for key, one in map_at(template, "metadata", "labels").items()}
-    labels |= {NODE_POOL: name, "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
+    labels = texts_at(template, "metadata", "labels")
+    labels |= {
+        NODE_POOL: name,
+        "karpenter.sh/registered": "true",
+        "karpenter.sh/initialized": "true",
+    }
     if group := text_of(reference.get("group")):
         labels[f"{group}/{text_of(reference.get('kind')).lower()}"] = text_of(reference.get("name"))
     for key, one in labels.items():
@@ -162,11 +166,3 @@ def _quantities(value: Mapping[Any, Any]) -> dict[str, Fraction]:
         except QuantityError:
             continue
     return found
-
-
-def _ready(value: Mapping[str, Any]) -> bool:
-    if map_at(value, "metadata").get("deletionTimestamp"):
-        return False
-    return not any(
-        one.get("type") == "Ready" and one.get("status") == "False" for one in maps_in(map_at(value, "status").get("conditions"))
-    )

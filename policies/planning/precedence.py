@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from kube.labels import POSITIVE
-from kube.well_known import ARCH, HOSTNAME, OS, REGION, ZONE
+from kube.labels import ARCH, HOSTNAME, OS, POSITIVE, REGION, ZONE
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
 from policies.offers.merging import NamedValue

@@ -17,6 +17,8 @@ from typing import Literal
 
 from catalog import Catalog, Workload
 from kube.pod import MIRROR, Pod
+from kube.review import NODES
+from kube.templates import CONTROLLERS
 from kube.tree import Path
 from policies.request import Request
 
@@ -65,16 +67,14 @@ ADMITTED = ("kueue.x-k8s.io/podset", QUEUE_NAME)
 KUEUE_LABELS = (POD_GROUP, MANAGED, *ADMITTED)
 
 _SLURM = "slurm-bridge-scheduler"
-_DAEMON_CONTROLLERS = frozenset({"system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"})
+_DAEMON_CONTROLLERS = frozenset({CONTROLLERS["apps", "DaemonSet"].user, "system:kube-controller-manager"})
 """The users that create the pods of DaemonSets; the second where controllers share one account
 (--use-service-account-credentials=false)."""
-_NODES = "system:nodes"
-"""The group of kubelets (k8s.io/apiserver pkg/authentication/user NodesGroup)."""
 
 
 def caller(user: str, groups: Sequence[str]) -> Caller:
     """Return the kind of caller, as far as pods are exempt from something because of it."""
-    if _NODES in groups:
+    if NODES in groups:
         return "node"
     return "daemon" if user in _DAEMON_CONTROLLERS else ""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from catalog import Catalog
-from kube.pod import DEFAULT_SCHEDULER, Pod
+from kube.pod import DEFAULT_SCHEDULER, NODE_NAME, SCHEDULER, Pod
 from kube.tree import Path, maps_in
 from policies.pods.permissions import MANAGED
 from policies.pods.queue_systems import (
@@ -52,8 +52,6 @@ How = Literal[
 _LABELLED_LATER = ("apps", "StatefulSet")
 """Owner of pods that Kueue's controllers label after the pods are made: those of StatefulSets, which LeaderWorkerSets make too (kueue
 0.19.2 pkg/controller/jobs, statefulset_pod_reconciler.go and leaderworkerset_reconciler.go). The workload is judged itself."""
-NODE: Path = ("spec", "nodeName")
-SCHEDULER: Path = ("spec", "schedulerName")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +81,7 @@ def past(
     first = required.admitted[0][0]
     best = named if named is not None and required.of(named) else first
     if pod.node_name:
-        return Past(how="node", system=best, path=NODE, value=pod.node_name)
+        return Past(how="node", system=best, path=NODE_NAME, value=pod.node_name)
     if required.of(KUEUE) and _in_kueue(pod, required, catalog, made=made, pods_in_kueue=pods_in_kueue):
         return None
     if named is not None and required.of(named):

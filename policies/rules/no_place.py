@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kube.node import Node
-from kube.pod import DEFAULT_SCHEDULER, NONE
+from kube.pod import DEFAULT_SCHEDULER, NONE, TOLERATIONS
 from kube.requests import PODS
-from kube.scheduling import TOLERATIONS, AffinityTerm, Blocker, Wants, of_node, wants
+from kube.scheduling import AffinityTerm, Blocker, Wants, of_node, wants
 from policies.facts import platform_detection
 from policies.facts.places import KnownPlaces, NodePlace
 from policies.messages import At, Phrase, phrase

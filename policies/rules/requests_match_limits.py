@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kube.pod import Container, Pod
+from kube.pod import POD_LEVEL, Container, Pod
 from kube.quantity import QuantityError, parse
-from kube.requests import POD_LEVEL, Shortfall, shortfalls
+from kube.requests import Shortfall, shortfalls
 from kube.tree import Path
 from policies.fixes import equalize, round_amounts
 from policies.messages import At, Phrase, phrase

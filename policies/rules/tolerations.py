@@ -18,9 +18,9 @@ from functools import lru_cache
 from math import inf
 from typing import Any
 
-from kube.pod import Pod
+from kube.pod import NODE_NAME, Pod
 from kube.taints import Taint, TolerationPattern, covers, may_tolerate
-from kube.tree import Path, Raw
+from kube.tree import Raw
 from policies.fixes import leave_out
 from policies.messages import At, phrase
 from policies.planning.merged_settings import FORBID, grants
@@ -29,7 +29,7 @@ from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "tolerations"
-_NODE_NAME: Path = ("spec", "nodeName")
+
 _Wanted = tuple[Raw, tuple[str, ...]]
 _Identity = tuple[str, str, str, str]
 """key, operator, value, effect"""
@@ -136,13 +136,13 @@ def _check_node(plan: Plan) -> Iterator[Violation]:
         if any(pattern.matches(taint) for taint in taints):
             yield Violation(
                 code="BERTH-132",
-                found=phrase("fact", path=At(_NODE_NAME), taint=str(pattern)),
-                advice=phrase("fix", path=At(_NODE_NAME)),
+                found=phrase("fact", path=At(NODE_NAME), taint=str(pattern)),
+                advice=phrase("fix", path=At(NODE_NAME)),
                 rule=NAME,
                 policies=(policy,),
-                path=_NODE_NAME,
+                path=NODE_NAME,
                 fields=at_field(FORBID, (policy,)),
-                fixes=leave_out(_NODE_NAME),
+                fixes=leave_out(NODE_NAME),
             )
 
 

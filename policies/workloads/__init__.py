@@ -2,7 +2,7 @@
 pod of it exists.
 
 ``templates`` finds the pod templates (their paths are catalog data), ``pod_schema`` checks that one can be
-read, ``controllers`` builds the pod that the controller makes from it, and ``pods`` does all three for one
+read, ``kube.templates`` builds the pod that the controller makes from it, and ``pods`` does all three for one
 workload. If a kind has no templates, ``described`` assembles one from the fields in which its manifest
 describes the pods, ``bases`` lays it over the template of another object, as strategic merge patches do,
 and ``parts`` maps each piece of it to its place in the manifest. ``held`` finds what requests an accelerator

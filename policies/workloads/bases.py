@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kube.strategic_merge import merge_strategic
+from kube.pod import CONTAINERS
+from kube.templates import merge_strategic
 from kube.tree import Raw
 from policies.workloads.described import Described
 from policies.workloads.parts import Parts, PodPart
-
-_GROUPS = ("containers", "initContainers")
 
 
 def laid(base: Described, over: Described, *, replaced: bool) -> Described:
@@ -25,7 +24,7 @@ def laid(base: Described, over: Described, *, replaced: bool) -> Described:
     a container has no use for them.
     """
     spec, says = base.template.get("spec"), over.template["spec"]
-    if not isinstance(spec, dict) or not all(_named(spec.get(group)) for group in _GROUPS):
+    if not isinstance(spec, dict) or not all(_named(spec.get(group)) for group in CONTAINERS):
         return Described(at=over.at, template=base.template, parts=())  # reported where it stands
     if replaced:
         says = {**says, "containers": _those_of(spec, says)}
@@ -62,7 +61,7 @@ def _moved(over: Described, spec: Raw) -> Parts:
     author's to write here."""
     out = []
     for part in over.parts:
-        if len(part.pod) < 3 or part.pod[1] not in _GROUPS:
+        if len(part.pod) < 3 or part.pod[1] not in CONTAINERS:
             out.append(part)
             continue
         group, number, *rest = part.pod[1:]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catalog.workload import FIELDS, DescribedPods, DeviceFields, TemplatePatch, join_path
-from kube.strategic_merge import leaves, merge_strategic
+from kube.templates import leaves, merge_strategic
 from kube.tree import Path, Raw, kind_of, set_at
 from policies.document import Document, InputError
 from policies.workloads.parts import Parts, PodPart

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kube.tree import Path, dotted, remove_at, set_at, value_at
-from policies.document import path_text
 from policies.verdict import Edit
 
 
@@ -76,7 +75,7 @@ def placed(path: Path, parts: Parts) -> str:
     part = _narrowest(path, parts)
     if part is None:
         return dotted(path)
-    return f"{dotted(path)} in {path_text(part.at)}" if part.within else path_text(part.at + path[len(part.pod) :])
+    return f"{dotted(path)} in {dotted(part.at)}" if part.within else dotted(part.at + path[len(part.pod) :])
 
 
 def write_parts(value: Any, before: Any, after: Any, parts: Parts) -> Any:

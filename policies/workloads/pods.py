@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 
 from catalog import Catalog, Workload
 from catalog.workload import BaseObject, DescribedPods, join_path
+from kube.templates import CONTROLLERS, JOB_TEMPLATE, PodMaker, group_of, pod_of
 from kube.tree import Path, Raw, value_at
 from policies.document import Document, InputError
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.queue_systems import VOLCANO_JOB
 from policies.workloads import bases, parts, pod_schema
-from policies.workloads.controllers import CONTROLLERS, PodMaker, group_of, made_by, pod_of
 from policies.workloads.described import Described, Texts, described
 from policies.workloads.in_queue import in_kueue, in_volcano
 from policies.workloads.parts import Parts
-from policies.workloads.templates import expand, steps, templates, workload_of
+from policies.workloads.templates import expand, find_pod_maker, steps, templates, workload_of
 
 Find = Callable[[Sequence[tuple[str, str]], str, str], "Document | None"]
 """Finds another object: ((API group, kind) that it may be of, the namespace of the object that names it,
@@ -92,7 +92,7 @@ def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around =
 
     ``document`` holds the workload.
     """
-    made = made_by(owner.api_version, owner.kind, owner.workload)
+    maker = find_pod_maker(owner.api_version, owner.kind, owner.workload)
     try:
         found = [*_plain(document, owner), *_laid(document, owner, catalog, around)]
     except InputError as error:
@@ -104,7 +104,7 @@ def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around =
         except InputError as error:
             yield error
         else:
-            yield _templated(one, owner, made, document.value, elsewhere)
+            yield _templated(one, owner, maker, document.value, elsewhere)
 
 
 def _plain(document: Document, owner: Owner) -> Iterator[tuple[Described, str]]:
@@ -199,8 +199,8 @@ def _check(document: Document, one: Described, catalog: Catalog) -> None:
         raise document.error(one.at if at is None else at, error.message) from None
 
 
-def _templated(one: Described, owner: Owner, made: PodMaker, value: Raw, elsewhere: str) -> Templated:
-    pod = pod_of(one.template, name=owner.name, namespace=owner.namespace, made=made)
+def _templated(one: Described, owner: Owner, maker: PodMaker, value: Raw, elsewhere: str) -> Templated:
+    pod = pod_of(one.template, name=owner.name, namespace=owner.namespace, maker=maker)
     if queue := _queue_of(value):
         pod = in_kueue(pod, owner.workload, queue)
     if (group_of(owner.api_version), owner.kind) == VOLCANO_JOB:
@@ -208,7 +208,7 @@ def _templated(one: Described, owner: Owner, made: PodMaker, value: Raw, elsewhe
     return Templated(
         template=one.at,
         pod=pod,
-        user=made.user,
+        user=maker.user,
         written=one.template,
         parts=one.parts,
         elsewhere=elsewhere,
@@ -218,6 +218,6 @@ def _templated(one: Described, owner: Owner, made: PodMaker, value: Raw, elsewhe
 
 def _queue_of(value: Raw) -> str:
     """Return the queue of Kueue's that a workload names, or "" (a CronJob's Jobs name it in their template)."""
-    places: tuple[Path, ...] = (("metadata",), ("spec", "jobTemplate", "metadata"))
+    places: tuple[Path, ...] = (("metadata",), (*JOB_TEMPLATE, "metadata"))
     found = (value_at(value, (*place, "labels", QUEUE_NAME)) for place in places)
     return next((name for name in found if isinstance(name, str) and name), "")

@@ -1,4 +1,4 @@
-"""Find the pod templates of a workload, at the paths that the catalog has."""
+"""The pod templates of a workload, at the paths that the catalog has, and how its pods are made of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from catalog import Catalog, Workload
+from kube.templates import CONTROLLERS, PodMaker, group_of
 from kube.tree import Path, kind_of, value_at
 from policies.document import Document
-from policies.workloads.controllers import group_of
 from policies.workloads.pod_schema import list_at, map_at
 
 
@@ -23,6 +23,34 @@ def workload_of(catalog: Catalog, api_version: str, kind: str) -> Workload | Non
     grouped = [w for w in catalog.workloads if any(group_of(version) == group for version in w.api_version)]
     named = [w for w in grouped if w.kind == kind] or [w for w in grouped if (group, kind) in w.owners]
     return named[0] if named else None
+
+
+def find_pod_maker(api_version: str, kind: str, workload: Workload) -> PodMaker:
+    """Return how the pods of a manifest are made: by Kubernetes itself, or as the catalog describes its
+    operator."""
+    group = group_of(api_version)
+    if (group, kind) in CONTROLLERS:
+        return CONTROLLERS[group, kind]
+    owner_group, owner_kind = owner = _owner((group, kind), workload)
+    built_in = CONTROLLERS.get(owner)
+    labels = dict(built_in.labels) if built_in else {}
+    for label in workload.labels[:1]:
+        key, _, value = label.partition("=")
+        labels[key] = value or "{name}"
+    version = api_version if owner_group == group else f"{owner_group}/v1"
+    return PodMaker(
+        owner=built_in.owner if built_in else (version, owner_kind),
+        labels=labels,
+        user=built_in.user if built_in else "",
+        scheduler=workload.scheduler,
+    )
+
+
+def _owner(own: tuple[str, str], workload: Workload) -> tuple[str, str]:
+    """Return (API group, kind) of the pods' controller."""
+    if own in workload.owners:
+        return own
+    return workload.through or next(iter(workload.owners), own)
 
 
 def templates(document: Document, workload: Workload, *, required: bool) -> list[tuple[Path, Any]]:

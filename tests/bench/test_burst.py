@@ -18,7 +18,7 @@ from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.fixtures import NewNamespace
 
 NAME = "burst"
-PODS = count(200, creations.BURST_PODS)
+PODS = count(100, creations.BURST_PODS)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from catalog.prices import prices
-from kube.well_known import INSTANCE_TYPE
+from kube.labels import INSTANCE_TYPE
 from tests.support.generators.random_worlds import catalog
 
 

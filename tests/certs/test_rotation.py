@@ -95,7 +95,7 @@ def test_without_a_registration_a_ca_is_replaced_when_it_has_expired() -> None:
 
 
 @given(randoms())
-@examples(60, 2_000)
+@examples(30, 2_000)
 def test_every_remembered_registration_verifies_what_is_served(random: Random) -> None:
     """Over weeks of renewals and requests: with registrations that cannot be read for a while, or with keys that get lost."""
     now, material, loses = START, NOTHING, random.random() < 0.5

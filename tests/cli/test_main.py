@@ -14,6 +14,7 @@ import pytest
 from cli import VERSION
 from cli.inspect.try_ import Trial
 from cli.main import SUBCOMMANDS, find_subcommand, guarded, main
+from tests.support.counts import only_in_prove
 
 ROOT = Path(__file__).parent.parent.parent
 REVIEW = "tests/reviews/pods-create-train-llama.json"
@@ -80,9 +81,16 @@ def test_a_reader_that_stops_is_no_traceback() -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("module", ["cli.parser", "cli.terminal.screen", "cli.inspect.try_", "cli.output.stderr", "catalog.parse", "yaml"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("cli.parser", "cli.inspect.try_", "yaml"),
+        *(pytest.param(name, marks=only_in_prove) for name in ("cli.terminal.screen", "cli.output.stderr", "catalog.parse")),
+    ],
+)
 def test_ctrl_c_during_an_import_is_no_traceback(module: str) -> None:
-    """A command is imported for a quarter of a second: whoever interrupts it then sees what they see later."""
+    """A command is imported for a quarter of a second: whoever interrupts it then sees what they see later. ``make test`` has
+    the first, a middle and the last of these modules."""
     program = (
         "import sys\nclass Interrupts:\n"
         f"    def find_spec(self, name, *_):\n        if name == {module!r}: raise KeyboardInterrupt\n"
@@ -94,26 +102,35 @@ def test_ctrl_c_during_an_import_is_no_traceback(module: str) -> None:
     assert (done.returncode, done.stderr) == (130, "")
 
 
+FULL, CLOSED = ("> /dev/full", "No space left on device; free some space"), (">&-", "Bad file descriptor; redirect it")
+WRITING = (
+    (f"try --platforms gke {REVIEW}", FULL),
+    (f"try --platforms gke -o yaml {REVIEW}", CLOSED),
+    ("gpus", FULL),
+    ("--help", CLOSED),
+    ("help try", FULL),
+    ("serve --help", FULL),
+    ("crds", CLOSED),
+    ("version -o json", CLOSED),
+)
+"""commands, and what ``make test`` makes of their output"""
+
+
 @pytest.mark.parametrize(
-    "words",
+    ("words", "where", "reason"),
     [
-        f"try --platforms gke {REVIEW}",
-        f"try --platforms gke -o yaml {REVIEW}",
-        "gpus",
-        "--help",
-        "help try",
-        "serve --help",
-        "crds",
-        "version -o json",
+        *(pytest.param(words, *where, id=f"{words} {where[0]}") for words, where in WRITING),
+        *(
+            pytest.param(words, *other, id=f"{words} {other[0]}", marks=only_in_prove)
+            for words, where in WRITING
+            for other in (FULL, CLOSED)
+            if other is not where
+        ),
     ],
 )
-@pytest.mark.parametrize(
-    ("where", "reason"),
-    [("> /dev/full", "No space left on device; free some space"), (">&-", "Bad file descriptor; redirect it")],
-    ids=["full", "closed"],
-)
 def test_output_that_can_not_be_written_is_no_denial(words: str, where: str, reason: str) -> None:
-    """A full disk in CI is a line and exit code 2: with 1 it would read as a pod that is denied."""
+    """A full disk in CI is a line and exit code 2: with 1 it would read as a pod that is denied. ``make test`` has each command once, with
+    a full disk or a closed stream."""
     done = subprocess.run(
         f"{sys.executable} -m cli.main {words} {where}", shell=True, cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -22,7 +22,7 @@ from tests.support.cluster import service_account_files
 from tests.support.cluster.collecting_store import CollectingStore, following, run, until
 from tests.support.cluster.fake_api import kubeconfig
 from tests.support.cluster.faulty_proxy import Proxy
-from tests.support.counts import count
+from tests.support.counts import count, only_in_prove
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.starting import apply_crds, http_ok
@@ -113,8 +113,10 @@ def test_kinds_are_asked_for_in_a_few_bytes(plane: Cluster) -> None:
     run(work())
 
 
+@only_in_prove
 def test_a_killed_server_costs_nothing_but_time(plane: Cluster, tmp_path: Path) -> None:
-    """While it is down what was known stays, and all kinds together try less than once a second; afterwards nothing is missing."""
+    """While it is down what was known stays, and all kinds together try less than once a second; afterwards nothing is missing.
+    ``make test`` kills the API server of whole replicas (tests/e2e/faults/test_faults.py)."""
 
     async def work() -> None:
         async with through(plane, tmp_path) as (proxy, kept, reflectors, gate, _):

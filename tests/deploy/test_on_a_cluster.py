@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 import yaml
 
 from registration.configurations import NAME
-from tests.deploy.releases import ENDPOINTS, SYSTEM, accepted, beside, certificates_version, entries, published, release
+from tests.deploy.releases import ENDPOINTS, SYSTEM, accepted, beside, entries, published, release, replica
 from tests.deploy.rendering import Raw, of_kind
 from tests.deploy.variants import VARIANTS
 from tests.support.counts import only_in_prove
@@ -129,57 +130,23 @@ def test_an_installation_comes_changes_and_goes(own: Cluster, neighbours: None, 
     release(own, "uninstall", "berth")
 
 
-def shows(replica: Berth, metric: str, value: float) -> bool:
-    """Whether a metric of a replica has this value."""
-    return replica.metric(metric) == value
-
-
-def test_a_registration_that_is_gone_is_told(own: Cluster, neighbours: None) -> None:
-    """By /readyz, which stays 200, by metrics that are 0, and by one line of the log, and another one when it is back; so is one half."""
-    release(own, "install", "berth", str(CHART), "--create-namespace", "--take-ownership")
-    replica = beside(own)
-    own.api.create(ENDPOINTS)
-    kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-    try:
-        for gone in (kinds, kinds[1:]):
-            own.wait_for(lambda: published(own) and replica.metric("berth_ca_trusted") == 1, "the CA to be published")
-            own.wait_for(lambda: replica.metric("berth_registered") == 1, "the registration to be seen")
-            for kind in gone:
-                own.api.delete({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": NAME}})
-            own.wait_for(lambda: replica.metric("berth_registered") == 0, "the registration to be missed")
-            page = replica.page("/readyz")
-            [line] = [line for line in page.body.decode().splitlines() if "registration: " in line]
-            assert (page.status, line.startswith("[!] registration: ")) == (200, True)
-            assert all(f"{kind}/{NAME}" in line for kind in gone)
-            assert replica.metric("berth_registration_current") == 0
-            trusted = partial(shows, replica, "berth_ca_trusted", gone != kinds)
-            own.wait_for(trusted, "what is left of the registration to trust the CA, or nobody")
-            assert replica.events("registration_missing")[-1]["names"] == [f"{kind}/{NAME}" for kind in gone]
-            release(own, "upgrade", "berth", str(CHART), "--reset-then-reuse-values")
-            own.wait_for(lambda: replica.page("/readyz").body.decode().count("[+] registration: ") == 1, "the registration to be back")
-        missing, back = replica.events("registration_missing"), replica.events("registration_back")
-        assert [len(missing), len(back)] == [2, 2]
-    finally:
-        own.processes.end(replica.process)
-        own.api.delete(ENDPOINTS)
-        release(own, "uninstall", "berth")
-
-
 @pytest.mark.parametrize(
     "way", [(), pytest.param(("--server-side=false",), marks=only_in_prove)], ids=["server-side apply", "as Helm 3 does"]
 )
 def test_a_patched_policy_does_not_stop_the_brake(own: Cluster, neighbours: None, way: tuple[str, ...]) -> None:
     """`--set maxMode=Audit` goes through and leaves what was patched. The way back does too, with the mode that was patched; without it
-    Helm 4 reports the conflict once the replicas have Enforce, and the policy stays as it was patched."""
+    Helm 4 reports the conflict once the replicas have Enforce, and the policy stays as it was patched. One that nobody else wrote into has
+    the mode and the content of the release, also under the brake."""
     chart = ("berth", str(CHART), *way)
-    release(own, "install", *chart, "--create-namespace", "--take-ownership", "--set=library.policies={berth-default}")
+    release(own, "install", *chart, "--create-namespace", "--take-ownership", "--set=library.policies={berth-default,training}")
     try:
         release(own, "upgrade", *chart, "--reset-then-reuse-values", "--set=library.modes.berth-default=Enforce")
         for change in ({"mode": "Audit"}, {"default": {"gracePeriod": "77s"}}):
             patched = own.kubectl("patch", "clustergpupolicy", "berth-default", "--type=merge", f"--patch={json.dumps({'spec': change})}")
             subprocess.run(patched, capture_output=True, check=True)
-        release(own, "upgrade", *chart, "--reset-then-reuse-values", "--set=maxMode=Audit")
+        release(own, "upgrade", *chart, "--reset-then-reuse-values", "--set=maxMode=Audit,library.modes.training=Warn")
         assert "--max-mode=Audit" in arguments(own)
+        assert spec(own, "training")["mode"] == "Warn"
         assert (spec(own)["mode"], spec(own)["default"]["gracePeriod"]) == ("Audit", "77s")
         if not way:
             with pytest.raises(HelmRejected, match=r'conflict with "kubectl-patch"'):
@@ -192,22 +159,11 @@ def test_a_patched_policy_does_not_stop_the_brake(own: Cluster, neighbours: None
         release(own, "uninstall", "berth")
 
 
-def test_under_the_brake_the_release_still_writes_its_own_policies(own: Cluster, neighbours: None) -> None:
-    """One that nobody else wrote into has the mode and the content of the release."""
-    release(own, "install", "berth", str(CHART), "--create-namespace", "--take-ownership", "--set=library.policies={berth-default}")
-    try:
-        command = ("upgrade", "berth", str(CHART), "--reset-then-reuse-values", "--set=maxMode=Audit")
-        release(own, *command, "--set=library.modes.berth-default=Warn")
-        assert spec(own)["mode"] == "Warn"
-    finally:
-        release(own, "uninstall", "berth")
-
-
-def spec(cluster: Cluster) -> Raw:
-    """Of the policy of the library."""
-    found = cluster.api.get("berth.dev/v1alpha1", "ClusterGPUPolicy", "berth-default")
-    assert found is not None
-    value: Raw = found["spec"]
+def spec(cluster: Cluster, name: str = "berth-default") -> Raw:
+    """Return the spec of a policy of the library."""
+    policy = cluster.api.get("berth.dev/v1alpha1", "ClusterGPUPolicy", name)
+    assert policy is not None
+    value: Raw = policy["spec"]
     return value
 
 
@@ -219,45 +175,58 @@ def arguments(cluster: Cluster) -> list[str]:
     return value
 
 
-def test_an_entry_that_is_new_can_be_rolled_back(own: Cluster, neighbours: None, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def released(own: Cluster, neighbours: None) -> Iterator[Berth]:
+    """A replica of an installation whose first revision has the values of the chart."""
+    release(own, "install", "berth", str(CHART), "--create-namespace", "--take-ownership")
+    with replica(own) as serving:
+        own.wait_for(lambda: published(own), "the CA to be published")
+        yield serving
+    release(own, "uninstall", "berth")
+
+
+def shows(replica: Berth, metric: str, value: float) -> bool:
+    """Whether a metric of a replica has this value."""
+    return replica.metric(metric) == value
+
+
+def test_a_registration_that_is_gone_is_told(own: Cluster, released: Berth) -> None:
+    """By /readyz, which stays 200, by metrics that are 0, and by one line of the log, and another one when it is back; so is one half."""
+    kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    for gone in (kinds, kinds[1:]):
+        own.wait_for(lambda: published(own) and released.metric("berth_ca_trusted") == 1, "the CA to be published")
+        own.wait_for(lambda: released.metric("berth_registered") == 1, "the registration to be seen")
+        for kind in gone:
+            own.api.delete({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": NAME}})
+        own.wait_for(lambda: released.metric("berth_registered") == 0, "the registration to be missed")
+        page = released.page("/readyz")
+        [line] = [line for line in page.body.decode().splitlines() if "registration: " in line]
+        assert (page.status, line.startswith("[!] registration: ")) == (200, True)
+        assert all(f"{kind}/{NAME}" in line for kind in gone)
+        assert released.metric("berth_registration_current") == 0
+        trusted = partial(shows, released, "berth_ca_trusted", gone != kinds)
+        own.wait_for(trusted, "what is left of the registration to trust the CA, or nobody")
+        assert released.events("registration_missing")[-1]["names"] == [f"{kind}/{NAME}" for kind in gone]
+        release(own, "upgrade", "berth", str(CHART), "--reset-then-reuse-values")
+        own.wait_for(lambda: released.page("/readyz").body.decode().count("[+] registration: ") == 1, "the registration to be back")
+    missing, back = released.events("registration_missing"), released.events("registration_back")
+    assert [len(missing), len(back)] == [2, 2]
+
+
+def test_an_entry_that_is_new_can_be_rolled_back(own: Cluster, released: Berth, tmp_path: Path) -> None:
     """Not by server-side apply, for Berth owns its caBundle: Helm says so, and the newer one is back with a rollback to it. Then, or at
     once, `--server-side=false` does it, as docs/installing.md says."""
-    release(own, "install", "berth", str(CHART), "--create-namespace", "--take-ownership")
-    replica = beside(own)
-    try:
-        own.wait_for(lambda: published(own), "the CA to be published")
-        values = tmp_path / "values.json"
-        values.write_text(json.dumps({"registration": {"manifests": _with_a_new_entry()}}))
-        release(own, "upgrade", "berth", str(CHART), f"--values={values}")
-        own.wait_for(lambda: published(own), "the CA to be published in the new entry too")
-        with pytest.raises(HelmRejected, match=r"sideEffects: Required value"):
-            release(own, "rollback", "berth", "1")
-        release(own, "rollback", "berth", "2")
-        release(own, "rollback", "berth", "1", "--server-side=false")
-        assert "later.berth.dev" not in [entry["name"] for entry in entries(own)]
-        assert published(own)
-    finally:
-        own.processes.end(replica.process)
-        release(own, "uninstall", "berth")
-
-
-def test_rendering_it_twice_changes_nothing(own: Cluster, neighbours: None) -> None:
-    """`kubectl diff` of the plain manifests is empty once they are applied, and again when Berth has written what is its own."""
-    file = str(CHART.parent / "install.yaml")
-    subprocess.run(own.kubectl("apply", "--server-side", f"--filename={file}", "--force-conflicts"), capture_output=True, check=True)
-    replica = beside(own)
-    try:
-        own.wait_for(lambda: published(own), "the CA to be published")
-        before, after = "", certificates_version(own)
-        while before != after:  # Berth may write its Secret while kubectl compares
-            before, command = after, own.kubectl("diff", "--server-side", f"--filename={file}")
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            after = certificates_version(own)
-        assert (done.returncode, done.stdout) == (0, "")
-    finally:
-        own.processes.end(replica.process)
-        subprocess.run(own.kubectl("delete", f"--filename={file}", "--wait=false"), capture_output=True, check=True)
-    own.wait_for(lambda: accepted(own, "default"), "the registration to be gone")
+    values = tmp_path / "values.json"
+    values.write_text(json.dumps({"registration": {"manifests": _with_a_new_entry()}}))
+    release(own, "upgrade", "berth", str(CHART), f"--values={values}")
+    newer = json.loads(release(own, "status", "berth", "--output=json"))["version"]
+    own.wait_for(lambda: published(own), "the CA to be published in the new entry too")
+    with pytest.raises(HelmRejected, match=r"sideEffects: Required value"):
+        release(own, "rollback", "berth", "1")
+    release(own, "rollback", "berth", str(newer))
+    release(own, "rollback", "berth", "1", "--server-side=false")
+    assert "later.berth.dev" not in [entry["name"] for entry in entries(own)]
+    assert published(own)
 
 
 def _with_a_new_entry() -> str:

@@ -4,6 +4,7 @@ takes the rules out of the API server for a moment."""
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +12,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.deploy.releases import SYSTEM, accepted, entries, followed, in_effect, kubectl, release, replica
-from tests.deploy.rendering import Raw
+from tests.deploy.releases import SYSTEM, accepted, certificates_version, entries, followed, in_effect, kubectl, release, replica
+from tests.deploy.rendering import Raw, of_kind
 from tests.deploy.test_registration import in_effect as with_its_rules
 from tests.support.counts import only_in_prove
 from tests.testcluster.addons.helm import CHART, HelmRejected
 from tests.testcluster.controlplane.cluster import Cluster
+from tests.testcluster.controlplane.starting import apply_crds
 
 KEPT = "--set=crds.install=false"
+PLAIN = CHART.parent / "install.yaml"
 QUICK = "--set=registration.timeoutSeconds=1"
 """Nobody answers at the Service's address."""
 KEPT_KINDS = ("Namespace", "CustomResourceDefinition")
@@ -38,11 +41,19 @@ REPLICA = f"system:serviceaccount:{SYSTEM}:berth"
 
 
 @pytest.fixture(scope="module")
-def kinds(own: Cluster) -> Cluster:
+def kinds(own: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     """Lend a cluster with Berth's kinds and namespace."""
-    release(own, "install", "berth", str(CHART), "--create-namespace")
-    release(own, "uninstall", "berth")
+    file = tmp_path_factory.mktemp("kinds") / "crds.yaml"
+    file.write_text(yaml.safe_dump_all(of_kind(plain_manifests(), "CustomResourceDefinition")))
+    apply_crds(own.api, [file], own.processes)
+    for namespace in of_kind(plain_manifests(), "Namespace"):
+        own.api.create(namespace)
     return own
+
+
+def plain_manifests() -> list[Raw]:
+    """Return the objects of deploy/install.yaml."""
+    return list(yaml.safe_load_all(PLAIN.read_text()))
 
 
 @contextmanager
@@ -99,29 +110,13 @@ def test_a_secret_that_cannot_be_written_blocks_nothing(kinds: Cluster) -> None:
     release(kinds, "uninstall", "berth")
 
 
-def test_an_upgrade_that_fails_takes_nothing_out_of_effect(kinds: Cluster) -> None:
-    """The cluster denies the Deployment, or replicas the Secret: what was in effect stays, and the replica of before is ready."""
-    release(kinds, "install", "berth", str(CHART), QUICK, KEPT)
-    with replica(kinds) as process:
-        kinds.wait_for(lambda: in_effect(kinds), "the registration to be in effect")
-        with followed(kinds) as versions:
-            with denying(kinds, DEPLOYMENT), pytest.raises(HelmRejected, match=DENIED):
-                release(kinds, "upgrade", "berth", str(CHART), KEPT, "--set=registration.timeoutSeconds=7")
-            with denying(kinds, SECRET, REPLICA):
-                release(kinds, "upgrade", "berth", str(CHART), KEPT, "--set=registration.timeoutSeconds=8")
-        assert all(versions.with_rules)
-        assert in_effect(kinds)
-        assert process.page("/readyz").status == 200
-    release(kinds, "uninstall", "berth")
-
-
 @pytest.mark.parametrize(
     "way", [["--server-side", "--force-conflicts"], pytest.param([], marks=only_in_prove)], ids=["server-side", "client-side"]
 )
 def test_plain_manifests_take_effect_with_the_first_replica(kinds: Cluster, tmp_path: Path, way: list[str]) -> None:
     """`kubectl apply` blocks nothing before that, and applied again it leaves what is in effect; what `kubectl replace` takes out of it is
-    put back."""
-    objects = [one for one in yaml.safe_load_all((CHART.parent / "install.yaml").read_text()) if one["kind"] not in KEPT_KINDS]
+    put back. `kubectl diff` of them is empty then, also once Berth has written what is its own."""
+    objects = [value for value in plain_manifests() if value["kind"] not in KEPT_KINDS]
     webhooks, rest = tmp_path / "webhooks.yaml", tmp_path / "rest.yaml"
     webhooks.write_text(yaml.safe_dump_all(one for one in objects if "webhooks" in one))
     rest.write_text(yaml.safe_dump_all(one for one in objects if "webhooks" not in one))
@@ -134,6 +129,8 @@ def test_plain_manifests_take_effect_with_the_first_replica(kinds: Cluster, tmp_
             with followed(kinds) as versions:
                 kubectl(kinds, "apply", *way, *files)
             assert all(versions.with_rules)
+            if way:
+                assert difference(kinds) == ""
             kubectl(kinds, "replace", files[0])
             kinds.wait_for(lambda: in_effect(kinds), "the rules to be put back")
     finally:
@@ -141,10 +138,20 @@ def test_plain_manifests_take_effect_with_the_first_replica(kinds: Cluster, tmp_
     kinds.wait_for(lambda: accepted(kinds, "default"), "the registration to be gone")
 
 
+def difference(cluster: Cluster) -> str:
+    """Return what `kubectl diff` of the plain manifests prints; compare again if Berth wrote its Secret while kubectl compared."""
+    before, after = "", certificates_version(cluster)
+    while before != after:
+        before, command = after, cluster.kubectl("diff", "--server-side", f"--filename={PLAIN}")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        after = certificates_version(cluster)
+    return done.stdout + done.stderr
+
+
 def test_rules_that_plain_manifests_rendered_are_handed_over(kinds: Cluster, tmp_path: Path) -> None:
     """By the command of docs/installing.md: the manifests of an earlier version rendered the rules, and those of this one take none out of
     effect."""
-    rendered = [one for one in yaml.safe_load_all((CHART.parent / "install.yaml").read_text()) if "webhooks" in one]
+    rendered = [one for one in plain_manifests() if "webhooks" in one]
     owned = [
         {
             **{key: one[key] for key in ("apiVersion", "kind")},
@@ -186,11 +193,20 @@ def test_an_upgrade_from_an_earlier_chart_takes_nothing_out_of_effect(kinds: Clu
     assert entries(kinds) == []
 
 
-def test_rules_follow_the_values(kinds: Cluster) -> None:
-    """Entries that are chosen later take effect, and others go out of it, while all else stays."""
-    release(kinds, "install", "berth", str(CHART), KEPT)
-    with replica(kinds):
+def test_upgrades_take_nothing_out_of_effect_that_they_leave(kinds: Cluster) -> None:
+    """The cluster denies the Deployment, or replicas the Secret: what was in effect stays, and the replica of before is ready. Entries that
+    are chosen later take effect, and others go out of it, while all else stays."""
+    release(kinds, "install", "berth", str(CHART), QUICK, KEPT)
+    with replica(kinds) as process:
         kinds.wait_for(lambda: in_effect(kinds), "the registration to be in effect")
+        with followed(kinds) as versions:
+            with denying(kinds, DEPLOYMENT), pytest.raises(HelmRejected, match=DENIED):
+                release(kinds, "upgrade", "berth", str(CHART), KEPT, "--set=registration.timeoutSeconds=7")
+            with denying(kinds, SECRET, REPLICA):
+                release(kinds, "upgrade", "berth", str(CHART), KEPT, "--set=registration.timeoutSeconds=8")
+        assert all(versions.with_rules)
+        assert in_effect(kinds)
+        assert process.page("/readyz").status == 200
         with followed(kinds) as versions:
             release(kinds, "upgrade", "berth", str(CHART), KEPT, "--set=registration.claims=Off,registration.queues=true")
             kinds.wait_for(lambda: with_rules(kinds, "claims-made") == set(), "claims to be called for no more")

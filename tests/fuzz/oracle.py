@@ -18,9 +18,10 @@ import orjson
 
 from analysis.reviews import review
 from analysis.reviews.decoding import encoded
-from analysis.reviews.review import WARNING_LENGTH, WARNINGS_TOTAL, ReviewError
+from analysis.reviews.review import ReviewError
 from documents import json_depth
 from kube.pod import PodError
+from kube.review import WARNING_LENGTH, WARNINGS_TOTAL, head_of
 from policies import engine
 from policies.patch import applied_again
 from policies.pods.projection import extract
@@ -33,7 +34,7 @@ from telemetry.metrics import ANSWERS, Metrics
 from tests.fuzz.trees import copied
 from tests.fuzz.worlds import snapshots
 from webhook.admission import handlers
-from webhook.admission.unread_reviews import head_of
+from webhook.admission.unread_reviews import may_deny
 
 Raw = dict[str, Any]
 METRICS = Metrics("0")
@@ -88,7 +89,7 @@ def _check_unread(body: bytes, answer: Raw, snapshot: Snapshot) -> None:
     _check_answer(answer, _uid_of_unread(body, answer))
     head = head_of(body[:UID_BYTES])
     assert head is not None
-    assert answer["response"]["allowed"] is not head.enforced(snapshot)
+    assert answer["response"]["allowed"] is not may_deny(snapshot, head.namespace)
 
 
 def _uid(body: bytes) -> str:

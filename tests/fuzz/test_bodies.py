@@ -9,8 +9,9 @@ from random import Random
 from policies.state.snapshot import Snapshot
 from tests.fuzz import bodies, donors, oracle, shrink
 from tests.fuzz.worlds import snapshots
+from tests.support.counts import count
 
-NUMBER = 600
+NUMBER = count(300, 600)
 
 
 def test_a_seed_gives_the_same_bodies() -> None:

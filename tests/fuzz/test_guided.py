@@ -11,8 +11,8 @@ from tests.fuzz import campaign
 from tests.fuzz.guided import Fuzzed, kind_of_failure
 from tests.support.counts import count
 
-BODIES = count(2_000, 2_000_000)
-PROCESSES = 2
+BODIES = count(1_000, 2_000_000)
+PROCESSES = count(1, 2)
 
 
 def test_no_body_is_judged_wrongly(tmp_path: Path) -> None:

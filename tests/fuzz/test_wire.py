@@ -15,7 +15,7 @@ from tests.fuzz.worlds import LIBRARY, PLATFORMS
 from tests.support.calls.server_process import serving
 from tests.support.counts import count
 
-BODIES = count(4_000, 1_000_000)
+BODIES = count(2_000, 1_000_000)
 SEED = 20
 MAY_GROW = count(32, 8) * MIB
 """From the middle window to the last. With few bodies the decisions that are kept (12 MiB of them) are not full yet there."""

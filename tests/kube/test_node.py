@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from kube.node import Occupant, group_nodes, nodes, occupant
+from kube.node import Occupant, group_nodes, nodes, occupant, read_node, slimmed_node
 from tests.support.scheduling import random_places
 
 
@@ -53,6 +54,19 @@ def test_a_node_that_starts_is_not_settled() -> None:
     (one,) = nodes([cordoned, {"metadata": {}}], None)
     assert one.settled
     assert one.cordoned
+
+
+def test_a_slimmed_node_reads_the_same() -> None:
+    """But for the machine in its ID; where no decision reads more, native amounts, its readiness and whether it is cordoned are gone."""
+    status = {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}], "images": [1]}
+    taints = [{"key": "a", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}, "odd"]
+    value = _node("a", unschedulable=True, providerID="aws:///us-east-1a/i-0123", taints=taints, status=status)
+    whole = read_node({"metadata": value["metadata"], **slimmed_node(value, whole=True)})
+    assert (whole, whole.provider) == (replace(read_node(value), provider="aws://"), "aws://")
+    assert slimmed_node(value, whole=False) == {
+        "spec": {"taints": [{"key": "a", "value": "", "effect": "NoSchedule"}], "providerID": "aws://"},
+        "status": {"allocatable": {"nvidia.com/gpu": "2"}},
+    }
 
 
 def test_nodes_that_are_alike_are_one_group() -> None:

@@ -8,8 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.pod import ANY_NUMBER, NONE, ONE, CountInterval, Pod, PodError, is_requested, of_amounts
-from kube.tree import dotted
+from kube.pod import (
+    ANY_NUMBER,
+    NONE,
+    ONE,
+    CountInterval,
+    Pod,
+    PodError,
+    containers_of,
+    controlling_owner,
+    field_of,
+    is_requested,
+    of_amounts,
+)
+from kube.tree import Path
 
 
 def container(name: str = "c", amount: object = "1", **more: Any) -> dict[str, Any]:
@@ -145,14 +157,6 @@ def test_zero_is_not_asking_and_what_cannot_be_read_asks(limits: dict[str, Any],
     assert is_requested(one, "g") is yes
 
 
-def test_paths_are_written_as_people_type_them() -> None:
-    """Dots and slashes in a key are quoted."""
-    assert (
-        dotted(("spec", "containers", 0, "resources", "limits", "nvidia.com/gpu"))
-        == 'spec.containers[0].resources.limits["nvidia.com/gpu"]'
-    )
-
-
 COUNTS = st.builds(
     lambda least, more: CountInterval(least, None if more is None else least + more), st.integers(0, 9), st.none() | st.integers(0, 9)
 )
@@ -233,3 +237,33 @@ def test_devices_are_counted_by_their_limit(limit: Any, request_: Any, count: Co
 def test_where_the_two_may_differ_the_number_lies_between_them(limit: Any, request_: Any, count: CountInterval) -> None:
     """As for DRA's extended resources, of which the API server stores both and the scheduler allocates by one."""
     assert of_amounts(limit, request_, both=True) == count
+
+
+def test_containers_of_a_spec_of_any_shape() -> None:
+    """Containers before init containers, each with its path; an ephemeral one takes no resources."""
+    spec = {"initContainers": [{"name": "i"}], "containers": [{"name": "c"}, "x"], "ephemeralContainers": [{"name": "e"}]}
+    assert list(containers_of(spec)) == [(("spec", "containers", 0), {"name": "c"}), (("spec", "initContainers", 0), {"name": "i"})]
+    assert list(containers_of({"containers": {}, "initContainers": None})) == []
+
+
+def test_the_controlling_owner_is_the_one_that_says_so() -> None:
+    """Other owners only keep an object from being collected."""
+    job = {"kind": "Job", "controller": True}
+    assert controlling_owner({"ownerReferences": [{"kind": "ConfigMap"}, {"kind": "Job", "controller": "true"}, job]}) == job
+    assert controlling_owner({"ownerReferences": [{"kind": "ConfigMap"}]}) == controlling_owner({"ownerReferences": 1}) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        (("spec", "tolerations", 0), "tolerations"),
+        (("spec", "containers", 0, "resources", "limits", "cpu"), "resources"),
+        (("spec", "containers", 0), "containers"),
+        (("metadata", "annotations", "a/b"), "a/b"),
+        (("metadata", "annotations"), "annotations"),
+        (("spec",), "spec"),
+    ],
+)
+def test_the_field_that_a_path_leads_into(path: Path, field: str) -> None:
+    """Of a container its own field, of labels and annotations the key."""
+    assert field_of(path) == field

@@ -5,22 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catalog.nearest import hint, list_known, nearest
-from kube.tree import Path, kind_of
-from policies.document import Document, InputError, objects, path_text
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        (("spec", "require", "families", "in", 0), "spec.require.families.in[0]"),
-        (("spec", "labels", "karpenter.sh/nodepool"), 'spec.labels["karpenter.sh/nodepool"]'),
-        ((0, "a"), "[0].a"),
-        ((), ""),
-    ],
-)
-def test_path(path: Path, text: str) -> None:
-    """A path reads as one would type it into yq."""
-    assert path_text(path) == text
+from kube.tree import kind_of
+from policies.document import Document, InputError, objects
 
 
 def test_error_says_what_is_known() -> None:

@@ -293,7 +293,7 @@ def unread(number: int) -> Iterator[Tried]:
 
 def test_what_cannot_be_read_is_rejected_at_least_as_before() -> None:
     """Amounts, counts, durations, annotations and claims: what was denied stays so, and with the same codes where it was left alone."""
-    for tried in unread(count(600, 200_000)):
+    for tried in unread(count(300, 200_000)):
         before, after = tried.denials()
         held = Counter({code: n for code, n in before.items() if code not in PLACES})
         assert bool(after) or not held, tried.reproduction()
@@ -320,7 +320,7 @@ def _containers(pod: Raw) -> list[Raw]:
 def test_a_claim_that_grows_is_denied_as_before(most: int | None) -> None:
     """A claim of which nobody knows how many it takes, or that may take eight, in place of one that was known. One that takes just eight
     may be one of the numbers that a policy allows, where what it was before was none."""
-    for seed, random, world in _worlds(count(200, 20_000)):
+    for seed, random, world in _worlds(count(120, 20_000)):
         claims = {key: _grown(requests, most) for key, requests in world.cluster.claims.items()}
         grown = replace(world, cluster=replace(world.cluster, claims=claims))
         for _ in range(PODS_PER_WORLD):

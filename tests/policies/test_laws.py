@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 import jsonpatch
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,8 +26,7 @@ from policies.facts.device_modes import unmaintained
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled, Constraint
 from policies.patch import applied_again
-from policies.patch.applied import APPLIED
-from policies.patch.valid_entries import recorded
+from policies.patch.applied import APPLIED, recorded
 from policies.policy import Allow, Bounds, Default, InNotIn, LongRuns, MachineFields, NodeTemplate, Policy, PolicySet, Require
 from policies.request import Request
 from policies.verdict import Verdict
@@ -84,7 +84,7 @@ def outcome(verdict: Verdict) -> str:
     )
 
 
-@examples(50, 5_000)
+@examples(30, 5_000)
 @given(cases())
 def test_a_second_mutate_changes_nothing(case: Case) -> None:
     """``mutate(mutate(p)) == mutate(p)``: what was written is there, berth.dev/applied too, and what was told of it is not told again."""
@@ -95,7 +95,7 @@ def test_a_second_mutate_changes_nothing(case: Case) -> None:
     assert first.violations or not [remark for remark in again.remarks if remark.code in OF_EDITS]
 
 
-@examples(100, 10_000)
+@examples(60, 10_000)
 @given(cases())
 def test_a_pod_that_is_applied_again_keeps_what_was_written(case: Case) -> None:
     """An update that sends the pod as it arrived gets each field that policies wrote; one that sends what is stored gets nothing."""
@@ -108,6 +108,21 @@ def test_a_pod_that_is_applied_again_keeps_what_was_written(case: Case) -> None:
     fields = {entry["path"].split("/")[2] for entry in entries if entry["path"].startswith("/spec/")}
     fields -= {"containers", "initContainers"}  # their amounts are drawn as no API server stores them
     assert {name: again["spec"].get(name) for name in fields} == {name: final["spec"].get(name) for name in fields}
+
+
+@pytest.mark.parametrize("sent", [{}, {"schedulerName": None}, {"schedulerName": "default-scheduler"}])
+def test_the_scheduler_that_the_api_server_fills_in_is_none_of_the_author_s(sent: Raw) -> None:
+    """Found once: an update that sent it was denied, because a policy had written another one."""
+    policies = PolicySet(policies=(Policy(name="p", mode="Enforce", default=Default(scheduler_name="packing")),))
+    world = World(policy_set=policies, platforms=("gke",), mig_strategy="mixed", queues=(), cluster=ClusterFacts())
+    spec = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}], **sent}
+    case = Case(world=world, request=Request(namespace="a", pod={"metadata": {"name": "p"}, "spec": spec}))
+    final = patched(case.request.pod, judge(case))
+    assert final["spec"]["schedulerName"] == "packing"
+    written = applied_again.patch(final, case.request.pod, case.world.snapshot.whole)
+    assert {"op": "add", "path": "/spec/schedulerName", "value": "packing"} in written
+    sent_by_hand = {**case.request.pod, "spec": {**spec, "schedulerName": "other"}}
+    assert applied_again.patch(final, sent_by_hand, case.world.snapshot.whole) == ()
 
 
 def test_a_default_that_one_of_two_platforms_can_say() -> None:
@@ -146,7 +161,7 @@ def test_a_default_that_one_of_two_platforms_can_say() -> None:
     assert (again.violations, list(again.patch)) == ((), [])
 
 
-@examples(40, 5_000)
+@examples(30, 5_000)
 @given(audited(), st.randoms(use_true_random=False))
 def test_order_never_shows(case: Case, random: Random) -> None:
     """The same policies and templates in any order give the same bytes: patch, denials, warnings."""
@@ -157,7 +172,7 @@ def test_order_never_shows(case: Case, random: Random) -> None:
     assert outcome(judge(case)) == outcome(judge(case, world=shuffled))
 
 
-@examples(50, 10_000)
+@examples(30, 10_000)
 @given(hostile())
 def test_a_namespace_only_tightens(drawn: tuple[Case, tuple[Policy, ...]]) -> None:
     """Every pod that is admitted with the namespace's own policies is admitted without them, as it came and as mutated."""
@@ -168,7 +183,7 @@ def test_a_namespace_only_tightens(drawn: tuple[Case, tuple[Policy, ...]]) -> No
             assert judge(case, phase="validate", pod=pod).violations == ()
 
 
-@examples(50, 10_000)
+@examples(30, 10_000)
 @given(hostile())
 def test_a_namespace_brings_in_only_what_is_allowed(drawn: tuple[Case, tuple[Policy, ...]]) -> None:
     """Tolerations, templates and grace that a namespace's policies add lie within the cluster's allow and caps."""
@@ -206,7 +221,7 @@ def _written(verdict: Verdict) -> Iterator[Raw]:
             yield from (e for term in terms for e in term.get("matchExpressions", [term]) if "key" in e)
 
 
-@examples(50, 5_000)
+@examples(30, 5_000)
 @given(cases())
 def test_a_patch_applies_and_stays_in_its_places(case: Case) -> None:
     """A library that knows nothing of ours applies it; no operation leaves the golden paths; nothing is removed but a rename."""
@@ -217,7 +232,7 @@ def test_a_patch_applies_and_stays_in_its_places(case: Case) -> None:
         assert operation["op"] != "remove" or any(re.fullmatch(path, operation["path"]) for path in REMOVED)
 
 
-@examples(50, 5_000)
+@examples(30, 5_000)
 @given(cases())
 def test_what_is_not_ours_survives_byte_for_byte(case: Case) -> None:
     """Outside the golden paths the pod is the same bytes, key order too; what the author wrote in lists stands, in order."""
@@ -293,7 +308,7 @@ def test_audit_says_what_enforce_does(case: Case) -> None:
         assert {(v.code, v.fact) for v in outcome.violations} == {(v.code, v.fact) for v in alone.violations} - already
 
 
-@examples(30, 1_000)
+@examples(20, 1_000)
 @given(cases())
 def test_no_field_couples_two_axes(case: Case) -> None:
     """What one field leaves is told by its own axis alone: R is a product of machine, capacity and sharing."""
@@ -313,7 +328,7 @@ def _constraints(compiled: Compiled) -> list[Constraint]:
     return [*compiled.require, *compiled.machine, *(c for c in more if c is not None)]
 
 
-@examples(50, 10_000)
+@examples(30, 10_000)
 @given(cases())
 def test_what_mutate_lets_through_validate_admits(case: Case) -> None:
     """With no other webhook between them, a pod that mutate admits is never denied by validate."""
@@ -322,7 +337,7 @@ def test_what_mutate_lets_through_validate_admits(case: Case) -> None:
     assert verdict.violations or final.violations == ()
 
 
-@examples(50, 5_000)
+@examples(30, 5_000)
 @given(cases(), st.randoms(use_true_random=False))
 def test_a_node_that_the_written_affinity_matches_is_allowed(case: Case, random: Random) -> None:
     """Nodes made of offers and of the unknown-model row, and either with keys removed: matched, they carry an allowed offer."""
@@ -336,7 +351,7 @@ def test_a_node_that_the_written_affinity_matches_is_allowed(case: Case, random:
 def test_no_term_is_written_on_a_label_that_nobody_maintains() -> None:
     """Each pod is tried on two clusters alike: terms name GPU Feature Discovery's labels where it runs, and never where it is gone."""
     dead, alive = unmaintained(DEAD_LABELS, catalog()), 0
-    for seed in range(count(80, 4_000)):
+    for seed in range(count(30, 4_000)):
         random = Random(seed)
         world = replace(random_worlds.world(random), cluster=CLUSTER)
         abandoned = replace(world, cluster=DEAD_LABELS)
@@ -344,7 +359,7 @@ def test_no_term_is_written_on_a_label_that_nobody_maintains() -> None:
             case = Case(world=world, request=random_pods.request(random, world))
             alive += not dead.isdisjoint(_written_keys(case, world))
             assert dead.isdisjoint(_written_keys(case, abandoned)), seed
-    assert alive > 10
+    assert alive > 5
 
 
 def _written_keys(case: Case, world: World) -> set[str]:

@@ -131,7 +131,7 @@ def test_a_hundred_giants_at_once_are_bounded_together(tmp_path: Path) -> None:
     connection beside it; real calls are answered meanwhile."""
     held = 64 * MIB
     with serving(tmp_path, "--policies", LIBRARY, "--body-memory", str(held)) as server:
-        giants = [threading.Thread(target=one_giant, args=(server,)) for _ in range(count(30, 100))]
+        giants = [threading.Thread(target=one_giant, args=(server,)) for _ in range(count(16, 100))]
         buffers = len(giants) * MIB  # of uvloop's TLS, of OpenSSL, and what one read of the two left for later turns
 
         def all_at_once() -> None:

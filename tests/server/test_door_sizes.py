@@ -60,7 +60,7 @@ def with_env(review: dict[str, Any], env: list[dict[str, str]]) -> dict[str, Any
 
 
 LARGE = [pod_of_3_mebibytes, update_of_6_mebibytes, ten_thousand_variables, a_thousand_containers]
-AT_ONCE = count(5, 100)
+AT_ONCE = count(3, 100)
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_callers_over_capacity_are_served_by_another_replica(tmp_path: Path) -> 
         folder.mkdir()
         (folder / "tls").symlink_to(tmp_path / "shared")
     with serving(small, *NAMES, "--body-memory", str(64 * MIB), "--shed-after", "100") as little, serving(large, *NAMES) as big:
-        load = ["-callers", str(count(24, 100)), "-calls", "2", "-timeout", "600s"]
+        load = ["-callers", str(count(16, 100)), "-calls", "2", "-timeout", "600s"]
         with calling([little, big], *load, review=review) as callers:
             tally = callers.wait()
     assert (tally.failed, dict(tally.errors)) == (0, {}), tally

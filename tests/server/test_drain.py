@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.support.calls.raw_tls import Wire, dialled, head, post
 from tests.support.calls.server_process import LIBRARY, ROOT, Running, serving, until
 from tests.support.calls.webhook_client import NAMES, Callers, calling
@@ -55,15 +53,12 @@ def signal_first(callers: list[Callers], leaving: Running, left: list[Running]) 
         each.send_to(left)
 
 
-@pytest.mark.parametrize("leave", [withdraw_first, signal_first])
-def test_replicas_are_replaced_under_load_and_no_call_fails(
-    leave: Callable[[list[Callers], Running, list[Running]], None], tmp_path: Path
-) -> None:
+def test_replicas_are_replaced_under_load_and_no_call_fails(tmp_path: Path) -> None:
     """One of two is replaced, again and again; each ends with 0. One client is busy, another has more idle connections than calls."""
     with replicas(tmp_path) as start:
         now = [start(), start()]
         with calling(now, "-callers", "16", "-rate", "300") as busy, calling(now, "-callers", "64", "-rate", "64") as idle:
-            for _ in range(count(1, 25)):
+            for leave in [withdraw_first, signal_first] * count(1, 25):
                 busy.call_on(100)
                 now.append(start())
                 leaving = now.pop(0)
@@ -108,15 +103,6 @@ def denied(server: Running) -> bool:
         return True
 
 
-def test_a_body_that_never_ends_does_not_keep_the_process(tmp_path: Path) -> None:
-    """It is cut at the request deadline, long before the drain would be over."""
-    with serving(tmp_path, "--lame-duck", "0", "--drain", "300", "--request-deadline", "1") as server, dialled(server) as wire:
-        wire.send(post(REVIEW)[:-1000])
-        in_flight(server, 1)
-        assert server.stop(signal.SIGTERM) == 0
-        assert [reply.status for reply in wire.replies()] in ([], [408])
-
-
 def test_the_drain_ends(tmp_path: Path) -> None:
     """A caller that never reads its answers, and one whose body is allowed a minute: the process goes after --drain all the same."""
     limits = ["--lame-duck", "0", "--drain", "1", "--request-deadline", "60"]
@@ -154,8 +140,9 @@ def test_a_second_sigterm_skips_the_wait_and_not_the_answers(tmp_path: Path) -> 
         assert server.process.wait(PATIENCE) == 0
 
 
-def test_idle_connections_do_not_keep_the_process(tmp_path: Path) -> None:
-    """Those that asked once, those that never did, and half a head, which has until the request deadline."""
+def test_neither_idle_connections_nor_bodies_that_never_end_keep_the_process(tmp_path: Path) -> None:
+    """Connections that asked once, those that never did, and half a head or body, which has until the request deadline: long before the
+    drain would be over."""
     limits = ["--lame-duck", "0", "--drain", "300", "--request-deadline", "1"]
     with serving(tmp_path, *limits) as server, ExitStack() as stack:
         for begun in (b"", post(REVIEW), head(100)[:40]):
@@ -163,4 +150,8 @@ def test_idle_connections_do_not_keep_the_process(tmp_path: Path) -> None:
             wire.send(begun)
             if begun.endswith(REVIEW):
                 assert wire.reply() is not None
+        wire = stack.enter_context(dialled(server))
+        wire.send(post(REVIEW)[:-1000])
+        in_flight(server, 1)
         assert server.stop(signal.SIGTERM) == 0
+        assert [reply.status for reply in wire.replies()] in ([], [408])

@@ -124,13 +124,13 @@ def asked_once(server: Running, source: str, client: ssl.SSLContext, stack: Exit
 def test_callers_that_asked_once_and_hold_on_cost_no_real_call(tmp_path: Path) -> None:
     """As many as there are places, from four addresses: the API server's client, which needs more of them than are free, loses no call."""
     make_room()
-    number = count(300, 2000)
+    number = count(150, 2000)
     with serving(tmp_path, "--connections", str(number), *NAMES) as server, ExitStack() as stack:
         client = context(server.ca)
         for each in range(number):
             asked_once(server, f"127.0.0.{2 + each % 4}", client, stack)
         with calling([server], "-callers", "20", "-rate", "100") as callers:
-            callers.call_on(count(300, 3000))
+            callers.call_on(count(150, 3000))
             for each in range(20):
                 asked_once(server, f"127.0.0.{2 + each % 4}", client, stack)
             callers.call_on(100)

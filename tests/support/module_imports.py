@@ -27,23 +27,37 @@ class Modules:
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """(line, full name) of each import, inside functions too; ``from a import b`` is ``a.b``."""
-    yield from _imported(ast.parse(path.read_text(encoding="utf-8")))
+    yield from ((line, name) for line, name, _ in _imports(path))
 
 
 def imported_when_run(path: Path) -> Iterator[str]:
     """As ``imported``, without what only the type checker reads."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [node for node in ast.walk(tree) if _is_for_types_alone(node)]
-    only_types = {inner.lineno for block in blocks for inner in ast.walk(block) if isinstance(inner, ast.Import | ast.ImportFrom)}
-    yield from (name for line, name in _imported(tree) if line not in only_types)
+    yield from (name for _, name, only_types in _imports(path) if not only_types)
 
 
-def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+@cache
+def tree(path: Path) -> ast.Module:
+    """The parsed file, of which nothing may be changed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _imports(path: Path) -> tuple[tuple[int, str, bool], ...]:
+    """(line, full name, whether the type checker alone reads it) of each import of a file, in the order of the tree."""
+    nodes = [*ast.walk(tree(path))]
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    only_types = {
+        inner.lineno
+        for node in nodes
+        if _is_for_types_alone(node)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Import | ast.ImportFrom)
+    }
+    return tuple(
+        (node.lineno, f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name, node.lineno in only_types)
+        for node in imports
+        for alias in node.names
+    )
 
 
 def _is_for_types_alone(node: ast.AST) -> bool:

@@ -145,8 +145,10 @@ def programs_are_there(request: pytest.FixtureRequest) -> None:
     needs_programs(request.config)
 
 
+@only_in_prove
 def test_a_build_of_another_is_waited_for_aloud(checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``make cluster`` needs no more than ``make run``. It says whose build it waits for, and Ctrl-C ends it, in the background too."""
+    """``make cluster`` needs no more than ``make run``. It says whose build it waits for, and Ctrl-C ends it, in the background too.
+    `make test` has the words in test_programs.py, and Ctrl-C below."""
     if shutil.which("go") is None:
         pytest.skip("there is no Go here")
     monkeypatch.setattr(go_build, "CACHE", tmp_path / "berth")

@@ -109,6 +109,19 @@ def test_building_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert go_build.built(tmp_path, ".", "m", progress=lambda _: pytest.fail("it is there")) == program
 
 
+def test_a_build_of_another_is_waited_for_aloud(tmp_path: Path) -> None:
+    """It says whose build it waits for; what interrupts it meanwhile leaves the lock to the other."""
+    lines: list[str] = []
+
+    def interrupt(line: str) -> None:
+        lines.append(line)
+        raise KeyboardInterrupt
+
+    with go_build.alone(tmp_path / "m"), pytest.raises(KeyboardInterrupt), go_build.alone(tmp_path / "m", interrupt):
+        pytest.fail("two have the lock")
+    assert lines == [f"waiting for process {os.getpid()} in {Path.cwd()}, which makes m: 0 s"]
+
+
 @pytest.mark.parametrize(("command", "code"), [("echo starts with $BERTH_BUILDING", 0), (FAILED, 1), (f"{FAILED} exit 3", 3)])
 def test_programs_are_built_while_tests_run(tmp_path: Path, command: str, code: int) -> None:
     """A command that needs none ends before the first is built. A build that fails, here by a Go of our own, fails the run in its words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from tests.support.calls.server_process import ROOT
+from tests.support.counts import only_in_prove
 from tests.testcluster.calls import PATIENCE
 
 KUBECONFIG = {
@@ -26,26 +28,28 @@ AUDIT = ["audit", "--serve", "--health", "127.0.0.1:0", "--kubeconfig", "{folder
 CONSOLE = ["console", "--listen", "127.0.0.1:0", "--kubeconfig", "{folder}/kubeconfig"]
 
 
-@pytest.mark.parametrize("ends", ["raise KeyError('gone')", "return"])
+RAISE, RETURN = "raise KeyError('gone')", "return"
+TASKS = [
+    (SERVE, "webhook.reload.file_watcher:PolicyFileWatcher.follow", "policies"),
+    (SERVE, "webhook.serve:every_second", "certificate"),
+    (AUDIT, "webhook.audit.auditor:Auditor.run", "audit"),
+    (CONSOLE, "sources.world_follower:WorldFollower.run", "reading"),
+    (["console", "--listen", "127.0.0.1:0", "--files", "--self-signed", "{folder}/ca"], "console.certificate:every_second", "certificate"),
+]
+
+
 @pytest.mark.parametrize(
-    ("command", "place", "task"),
+    ("command", "place", "task", "ends"),
     [
-        (SERVE, "webhook.reload.file_watcher:PolicyFileWatcher.follow", "policies"),
-        (SERVE, "webhook.serve:every_second", "certificate"),
-        (AUDIT, "webhook.audit.auditor:Auditor.run", "audit"),
-        (CONSOLE, "sources.world_follower:WorldFollower.run", "reading"),
-        (
-            ["console", "--listen", "127.0.0.1:0", "--files", "--self-signed", "{folder}/ca"],
-            "console.certificate:every_second",
-            "certificate",
-        ),
+        pytest.param(*task, ends, id=f"{task[0][0]}-{task[2]}-{ends}", marks=only_in_prove if number % 2 else ())
+        for number, (ends, task) in enumerate(itertools.product((RAISE, RETURN), TASKS))
     ],
-    ids=["policies", "certificate", "audit", "reading", "certificate of the console"],
 )
 def test_a_background_task_that_ends_is_told_and_ends_the_process(
     command: list[str], place: str, task: str, ends: str, tmp_path: Path
 ) -> None:
-    """With exit code 1 and one line that names it: what would go on without it is not what the operator started."""
+    """With exit code 1 and one line that names it: what would go on without it is not what the operator started. ``make test`` has each
+    task and each way to end, not both ways of each."""
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
     module, _, attribute = place.partition(":")
     program = (

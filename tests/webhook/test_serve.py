@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from certs.authority import issue, make_ca
+from cli.main import main
 from tests.support import certificate_files
 from tests.support.calls.server_process import COMMAND, JSON, ROOT, Running, logged, running, serving, started, until
 from tests.testcluster.calls import PATIENCE, answer_of
@@ -210,12 +211,11 @@ def test_sigterm_is_a_lame_duck_first(tmp_path: Path) -> None:
         idle.close()
 
 
-def test_sighup_changes_nothing(tmp_path: Path) -> None:
+def test_sighup_changes_nothing(server: Running) -> None:
     """It asks for a reload, which goes on all the time."""
-    with serving(tmp_path) as server:
-        server.process.send_signal(signal.SIGHUP)
-        server.event("reload")
-        assert server.post("/mutate", REVIEW).status == 200
+    server.process.send_signal(signal.SIGHUP)
+    server.event("reload")
+    assert server.post("/mutate", REVIEW).status == 200
 
 
 def test_ctrl_c_stops_at_once(tmp_path: Path) -> None:
@@ -226,32 +226,6 @@ def test_ctrl_c_stops_at_once(tmp_path: Path) -> None:
         assert server.stop(signal.SIGINT) == 0
         assert b"Traceback" not in server.log.read_bytes()
         client.close()
-
-
-def test_a_call_in_flight_is_answered_before_the_end(tmp_path: Path) -> None:
-    """Half of a body is in when the signal comes; the other half still gets its answer."""
-    with serving(tmp_path, "--lame-duck", "0") as server:
-        client = server.connection()
-        client.putrequest("POST", "/mutate")
-        client.putheader("Content-Type", "application/json")
-        client.putheader("Content-Length", str(len(REVIEW)))
-        client.endheaders(REVIEW[:1000])
-        until(lambda: b"berth_requests_in_flight 1.0" in server.health("/metrics").body, "the call")
-        server.process.send_signal(signal.SIGTERM)
-        server.event("stopping")
-        client.send(REVIEW[1000:])
-        assert answer_of(client).response["allowed"] is True
-        assert server.process.wait(PATIENCE) == 0
-        client.close()
-
-
-def test_a_restart_keeps_the_ca(tmp_path: Path) -> None:
-    """A caller that trusts the folder's CA goes on trusting it."""
-    cas = []
-    for _ in range(2):
-        with serving(tmp_path) as server:
-            cas.append(server.ca.read_bytes())
-    assert cas[0] == cas[1]
 
 
 def denied(*options: str) -> str:
@@ -327,9 +301,11 @@ def test_a_wrong_policy_lists_every_error(tmp_path: Path) -> None:
         pytest.param(["--self-signed", "x", "--keep-alive", "60"], "The API server keeps idle connections for 90 s", id="keep-alive"),
     ],
 )
-def test_wrong_options_are_one_line(options: list[str], message: str) -> None:
+def test_wrong_options_are_one_line(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is served, nothing is written, and the line says what to change."""
-    line = denied(*options)
+    assert main(["serve", "--health", "127.0.0.1:0", *options]) == 2
+    out, line = capsys.readouterr()
+    assert out == ""
     assert message in line
     assert line.count("\n") == 1
     assert not (ROOT / "x").exists()

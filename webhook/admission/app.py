@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 
 from analysis.reviews.review import ReviewError
 from documents.printable import cut
+from kube.review import Head, head_of
 from policies.state.snapshot import Snapshot
 from server.http import JSON, Answer, Call, Denial, Later, come_back, start, text_answer
 from server.limits import UID_BYTES, Limits
@@ -25,7 +26,7 @@ from server.load_shedding import LoadShedding
 from server.routes import CallRoute, starlette
 from telemetry import log
 from telemetry.metrics import Metrics
-from webhook.admission import handlers, unread_reviews
+from webhook.admission import handlers
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
 from webhook.admission.parking import NotYet, Parking
@@ -143,7 +144,7 @@ class App:
         snapshot = self._replica.snapshot
         if denial.decision != "shed" or not route.passes or snapshot is None:
             return denial
-        head = unread_reviews.head_of(call.body[:UID_BYTES])
+        head = head_of(call.body[:UID_BYTES])
         return denial if head is None else Denial("shed", Answer(OK_JSON, handlers.not_now(route.phase, head, "behind", snapshot)[1]))
 
     def _told(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
@@ -185,11 +186,11 @@ class App:
             return self._decided(route, call, replica.snapshot, waits=waits)
         finally:
             if (until := monotonic()) - now > DEAR:
-                replica.shares.spent(_namespace(unread_reviews.head_of(call.body[:UID_BYTES])), until - now, until)
+                replica.shares.spent(_namespace(head_of(call.body[:UID_BYTES])), until - now, until)
 
     def _over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float, *, waits: bool) -> tuple[str, Answer] | None:
         """Return the answer to a review of a namespace over its share; None if it is to be judged. Raises NotYet if it waits."""
-        head, shares = unread_reviews.head_of(call.body[:UID_BYTES]), self._replica.shares
+        head, shares = head_of(call.body[:UID_BYTES]), self._replica.shares
         if head is None or not shares.over(_namespace(head), now):
             return None
         if shares.tells(_namespace(head), now):
@@ -215,13 +216,13 @@ class App:
             return "rejected", text_answer(error.status, error.sentence)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest
             log.write("failed", "error", phase=route.phase, error=log.trace(error))
-            head = unread_reviews.head_of(call.body[:UID_BYTES])
+            head = head_of(call.body[:UID_BYTES])
             return FAILED if head is None else ("failed", Answer(OK_JSON, handlers.failed(route.phase, head, snapshot)))
         return decision, Answer(OK_JSON, answer)
 
     def _unjudged(self, phase: str, call: Call, snapshot: Snapshot) -> tuple[str, Answer]:
         """Answer a review over the cap, by its head."""
-        head = unread_reviews.head_of(call.body[:UID_BYTES])
+        head = head_of(call.body[:UID_BYTES])
         if head is None:
             return NO_UID
         decision, answer = handlers.handle_too_large(phase, head, call.size, self.room, snapshot)
@@ -233,7 +234,7 @@ def starlette_of(app: App) -> Starlette:
     return starlette([CallRoute(path.decode(), app) for path in app.routes], {404: NOT_FOUND, 405: NOT_ALLOWED})
 
 
-def _namespace(head: unread_reviews.Head | None) -> str:
+def _namespace(head: Head | None) -> str:
     """Return the namespace, "" if unknown: reviews of unknown namespaces share one share."""
     return head.namespace or "" if head is not None else ""
 

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from analysis.reviews import review
+from kube.review import API_VERSION, KIND
 from policies.facts.places import KnownPlaces
 from policies.lru import LruCache
 from policies.messages import console_link
@@ -25,7 +26,7 @@ from policies.verdict import Verdict
 from telemetry.policy_metrics import OutcomeTally, tally
 from webhook.admission import log_fields
 
-_UNTIL_UID = orjson.dumps({"apiVersion": review.API_VERSION, "kind": review.KIND, "response": {"uid": ""}})[: -len('""}}')]
+_UNTIL_UID = orjson.dumps({"apiVersion": API_VERSION, "kind": KIND, "response": {"uid": ""}})[: -len('""}}')]
 _OVERHEAD = 1024
 """Bytes of the objects around the texts of a decision."""
 

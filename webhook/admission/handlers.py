@@ -5,11 +5,11 @@ from __future__ import annotations
 import orjson
 
 from analysis.reviews import claim_review, review, workload_advice, workload_review
-from analysis.reviews.claim_review import ClaimReview
 from analysis.reviews.decoding import MOST_READ, TooLong, decode_body, encoded
-from analysis.reviews.review import Unreadable
+from analysis.reviews.review import ObjectReview, Unreadable
 from documents.printable import cut
 from kube.pod import PodError
+from kube.review import Head, head_of, resource_of
 from kube.tree import Raw
 from policies import work_budget
 from policies.claims import judging, reapplied
@@ -48,9 +48,10 @@ def handle_review(
     """
     try:
         document = decode_body(body)
-        if claim_review.is_about(document):
+        resource = resource_of(document)
+        if resource in claim_review.KINDS:
             return _claim(phase, document, snapshot, metrics, waits=waits)
-        if phase == "validate" and workload_review.is_about(document):
+        if phase == "validate" and workload_review.may_be_workload(resource):
             return _queued(phase, document, snapshot, metrics, waits=waits)
         return _pod(phase, document, snapshot, metrics, decisions, waits=waits)
     except Unreadable as error:
@@ -70,28 +71,28 @@ def handle_label(
 
 def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     """Judge a workload for its queue."""
-    asked = workload_review.from_document(document)
-    if not snapshot.knows(asked.asked.namespace):  # a label is never denied
-        return _of_unknown("advise" if phase == "mutate" else phase, asked.asked.uid, asked.asked.namespace, snapshot, waits=waits)
+    asked = workload_advice.from_document(document)
+    if not snapshot.knows(asked.namespace):  # a label is never denied
+        return _of_unknown("advise" if phase == "mutate" else phase, asked.uid, asked.namespace, snapshot, waits=waits)
     verdict = workload_review.label_workload(asked, snapshot) if phase == "mutate" else workload_review.evaluate_workload(asked, snapshot)
     word = log_fields.decision_word(verdict, phase)
-    if verdict.judged and not asked.asked.dry_run:
+    if verdict.judged and not asked.dry_run:
         metrics.count(of_claim(verdict))
-        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked.asked, phase))
-    return word, orjson.dumps(workload_review.answer_workload(asked, verdict, phase, snapshot.console_url))
+        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked, phase))
+    return word, orjson.dumps(review.answer_object(asked, verdict, phase, snapshot.console_url))
 
 
 def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     asked = claim_review.from_document(document)
     if asked.operation == "UPDATE":  # of a spec that can't be changed
-        again = Verdict(judged=False, patch=reapplied.patch(asked.old or {}, asked.made))
-        return "unmatched", orjson.dumps(claim_review.answer_claim(asked, again, phase=phase, console_url=snapshot.console_url))
-    size = asked.size()
+        again = Verdict(judged=False, patch=reapplied.patch(asked.old or {}, asked.value))
+        return "unmatched", orjson.dumps(review.answer_object(asked, again, phase, snapshot.console_url))
+    size = claim_review.size_of(asked)
     if size > MOST_READ:
         return _overgrown(phase, asked, size, snapshot)
     if not snapshot.knows(asked.namespace):
         return _of_unknown(phase, asked.uid, asked.namespace, snapshot, waits=waits)
-    verdict = judging.evaluate_claim(asked.request(phase), snapshot.facts_for(asked.namespace))
+    verdict = judging.evaluate_claim(claim_review.request_of(asked, phase), snapshot.facts_for(asked.namespace))
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written > MOST_WRITTEN:
         return _overgrown(phase, asked, written, snapshot)
@@ -99,14 +100,14 @@ def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics,
     if not asked.dry_run:
         metrics.count(of_claim(verdict))
         log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked, phase))
-    return word, orjson.dumps(claim_review.answer_claim(asked, verdict, phase=phase, console_url=snapshot.console_url))
+    return word, orjson.dumps(review.answer_object(asked, verdict, phase, snapshot.console_url))
 
 
 def _of_unknown(phase: str, uid: str, namespace: str, snapshot: Snapshot, *, waits: bool) -> tuple[str, bytes]:
     """Answer a review of a namespace so new that its labels have not arrived. Raises NotYet if it waits."""
     if waits:
         raise NotYet(namespace, lambda now: now.knows(namespace))
-    return not_now(phase, unread_reviews.Head(uid, namespace), "namespace", snapshot)
+    return not_now(phase, Head(uid, namespace), "namespace", snapshot)
 
 
 def _pod(
@@ -176,50 +177,56 @@ def _decided(asked: Request, phase: Phase, facts: Facts, read: Raw, size: int, i
     return decision_cache.decided(asked, verdict, phase, facts.snapshot.console_url)
 
 
-def _overgrown(phase: Phase, asked: Request | ClaimReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
+def _overgrown(phase: Phase, asked: Request | ObjectReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review of which more would have to be judged than there is time for."""
-    return handle_too_large(phase, unread_reviews.Head(asked.uid, asked.namespace), size, None, snapshot)
+    return handle_too_large(phase, Head(asked.uid, asked.namespace), size, None, snapshot)
 
 
 def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) -> tuple[str, bytes]:
-    """Answer a review that cannot be read. Advice never denies."""
-    head = unread_reviews.head_of(body[:UID_BYTES])
+    """Answer a review that cannot be read."""
+    head = head_of(body[:UID_BYTES])
     if head is None:
         raise error
-    denied = phase != "advise" and head.enforced(snapshot)
-    if denied and isinstance(error, TooLong) and not head.of_claim and not unread_reviews.names_accelerator(body, snapshot):
+    denied = _is_denied(phase, head, snapshot)
+    by_class = head.group == claim_review.GROUP  # of any name
+    if denied and isinstance(error, TooLong) and not by_class and not unread_reviews.names_accelerator(body, snapshot):
         return "unmatched", orjson.dumps(review.sent({"uid": head.uid, "allowed": True}, []))
     log.write("unreadable", "warning", phase=phase, uid=cut(head.uid), reason=cut(error.sentence), denied=denied)
     return _word(phase, denied=denied), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, denied=denied))
 
 
-def handle_too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | None, snapshot: Snapshot) -> tuple[str, bytes]:
+def handle_too_large(phase: str, head: Head, size: int, limit: int | None, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review that is too large to be judged, by its head.
 
     ``limit``: the body cap, in bytes; None if the body was read, and more would have to be judged than there
     is time for.
     """
-    denied = phase != "advise" and head.enforced(snapshot)
+    denied = _is_denied(phase, head, snapshot)
     log.write("too_large", "warning", phase=phase, uid=cut(head.uid), bytes=size, denied=denied)
     return _word(phase, denied=denied), orjson.dumps(unread_reviews.answer_too_large(head.uid, size=size, limit=limit, denied=denied))
 
 
-def not_now(phase: str, head: unread_reviews.Head, why: str, snapshot: Snapshot) -> tuple[str, bytes]:
+def not_now(phase: str, head: Head, why: str, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review that can't be judged now. ``why``: the name of a phrase of BERTH-008."""
-    denied = phase != "advise" and head.enforced(snapshot)
+    denied = _is_denied(phase, head, snapshot)
     return _word(phase, denied=denied), orjson.dumps(unread_reviews.not_now(head.uid, why, denied=denied))
 
 
-def handle_over_share(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> tuple[str, bytes]:
+def handle_over_share(phase: str, head: Head, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review of a namespace over its share of the loop, which waited before."""
-    denied = phase != "advise" and head.enforced(snapshot)
+    denied = _is_denied(phase, head, snapshot)
     return _word(phase, denied=denied), orjson.dumps(unread_reviews.answer_over_share(head.uid, denied=denied))
 
 
-def failed(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> bytes:
+def failed(phase: str, head: Head, snapshot: Snapshot) -> bytes:
     """Return the answer to a review that a bug in Berth kept from being judged: denied where any policy is
     in Enforce."""
-    return orjson.dumps(unread_reviews.failed(head.uid, denied=phase != "advise" and head.enforced(snapshot)))
+    return orjson.dumps(unread_reviews.failed(head.uid, denied=_is_denied(phase, head, snapshot)))
+
+
+def _is_denied(phase: str, head: Head, snapshot: Snapshot) -> bool:
+    """Return whether a review that is not judged is denied. Advice never denies."""
+    return phase != "advise" and unread_reviews.may_deny(snapshot, head.namespace)
 
 
 def _word(phase: str, *, denied: bool) -> str:

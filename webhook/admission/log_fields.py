@@ -15,8 +15,8 @@ from policies.verdict import Verdict
 from telemetry import log
 
 if TYPE_CHECKING:
-    from analysis.reviews.claim_review import ClaimReview
-    from analysis.reviews.workload_advice import Advice, Advised
+    from analysis.reviews.review import ObjectReview
+    from analysis.reviews.workload_advice import Advice
     from policies.request import Request
 
 MOST_POLICIES = 100
@@ -35,12 +35,12 @@ def whose(review: Request, phase: Phase) -> dict[str, Any]:
     }
 
 
-def whose_object(asked: ClaimReview | Advised, phase: Phase) -> dict[str, Any]:
+def whose_object(asked: ObjectReview, phase: Phase) -> dict[str, Any]:
     """Return the same fields for a claim, a template or a workload, with its kind."""
     return {"phase": phase, **_object(asked)}
 
 
-def _object(asked: ClaimReview | Advised) -> dict[str, Any]:
+def _object(asked: ObjectReview) -> dict[str, Any]:
     return {
         "operation": asked.operation,
         "uid": cut(asked.uid),
@@ -68,7 +68,7 @@ def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
     )
 
 
-def of_advice(asked: Advised, advice: Sequence[Advice]) -> dict[str, Any]:
+def of_advice(asked: ObjectReview, advice: Sequence[Advice]) -> dict[str, Any]:
     """Return the fields of the log line for a workload: the object, the user, and the codes of the advice."""
     return {**_object(asked), "codes": sorted({one.code for one in advice})}
 

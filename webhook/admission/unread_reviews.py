@@ -1,4 +1,4 @@
-"""Reviews that were not read, or not to the end: the facts in their first bytes, and the answers to them.
+"""Reviews that were not read, or not to the end, and the answers to them.
 
 With failurePolicy Ignore an error status would let such a pod pass, so that whoever writes an unreadable one
 would escape the policies: it is answered, with a denial where any policy is in Enforce.
@@ -6,13 +6,12 @@ would escape the policies: it is answered, with a denial where any policy is in 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from analysis.reviews.claim_review import GROUP
 from analysis.reviews.decoding import MOST_READ
 from analysis.reviews.review import flatten_text, sent
+from kube.review import deny
 from policies.messages import Phrase, phrase
 from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
 from policies.pods.unlisted_accelerators import may_contain_name
@@ -21,38 +20,13 @@ from policies.verdict import Remark
 from policies.work_budget import MOST
 from registration.match_conditions import PatternError, prefixes
 
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,128})"(?:\s*,\s*"kind"\s*:\s*\{\s*"group"\s*:\s*"([a-z0-9.-]*)")?')
-_NAMESPACE = re.compile(
-    rb'\{"kind":"AdmissionReview","apiVersion":' + _STRING + rb',"request":\{"uid":' + _STRING
-    + rb'(?:,"(?:kind|resource|requestKind|requestResource)":\{"[^{}]*+\}|,"(?:subResource|requestSubResource|name)":' + _STRING + rb")*+"
-    + rb',"namespace":"([a-z0-9-]{1,63})","operation":',
-)  # fmt: skip
-"""Matches everything before the namespace, field by field in the order of k8s.io/api/admission/v1
-AdmissionRequest, from the first byte.
 
-Of these fields an author writes only the name, which is one string, whatever it contains.
-"""
-
-
-class Head(NamedTuple):
-    """The fields in the first bytes of a review."""
-
-    uid: str
-    namespace: str | None
-    """None where it cannot be determined, for example behind a name of kilobytes."""
-    of_claim: bool = False
-    """Whether it is about a claim or its template. A claim names devices by its class, which may have any name."""
-
-    def enforced(self, snapshot: Snapshot) -> bool:
-        """Return whether a policy may deny in its namespace; if that is unknown, whether any policy may
-        deny."""
-        return snapshot.enforces if self.namespace is None else enforced(snapshot, self.namespace)
-
-
-def enforced(snapshot: Snapshot, namespace: str) -> bool:
-    """Return whether a policy may deny in this namespace: policies of another namespace do not count."""
-    return snapshot.facts_for(namespace).enforces if snapshot.knows(namespace) else snapshot.enforces
+def may_deny(snapshot: Snapshot, namespace: str | None) -> bool:
+    """Return whether a policy may deny in this namespace: policies of another namespace do not count. If it is unknown (None), or
+    its labels are, any policy may."""
+    if namespace is None or not snapshot.knows(namespace):
+        return snapshot.enforces
+    return snapshot.facts_for(namespace).enforces
 
 
 def names_accelerator(body: bytes, snapshot: Snapshot) -> bool:
@@ -72,16 +46,6 @@ def _names(snapshot: Snapshot) -> Iterator[str]:
     yield from (known.extended for known in snapshot.cluster.device_classes.values() if known.extended)
     yield from (f"{domain}/" for domain in catalog.accelerator_domains)
     yield from (*catalog.misspellings, *FRACTIONS, *FRACTION_ENDS, '"resourceClaims"')
-
-
-def head_of(body: bytes) -> Head | None:
-    """Return the head of an AdmissionReview as the API server writes it, from its first bytes; None for
-    anything else."""
-    uid = _UID.search(body)
-    if uid is None:
-        return None
-    namespace = _NAMESPACE.match(body)
-    return Head(uid[1].decode(), namespace[1].decode() if namespace else None, uid[2] == GROUP.encode())
 
 
 def answer_too_large(uid: str, *, size: int, limit: int | None, denied: bool) -> dict[str, Any]:
@@ -119,5 +83,4 @@ def _not_judged(
     notice = Remark(code=code, found=found)
     if not denied:
         return sent({"uid": uid, "allowed": True}, [str(notice)])
-    failure = {"status": "Failure", "code": status, "reason": reason, "message": f"{notice}."}
-    return sent({"uid": uid, "allowed": False, "status": failure}, [])
+    return sent(deny(uid, f"{notice}.", code=status, reason=reason), [])

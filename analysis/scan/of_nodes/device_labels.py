@@ -3,22 +3,19 @@ they describe, MIG that was not set up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from analysis.scan.finding import MOST_NAMED, Finding, FindingSubject, Kind, Value
 from analysis.scan.machines import Machines
 from analysis.scan.seen import GpuNode, ScannedCluster
 from catalog import Catalog
-from kube.node import MIG_STATE
+from kube.labels import GPU_COUNT, GPU_PRODUCT, GPU_REPLICAS, MIG_CONFIG, MIG_STATE
+from kube.node import label_number
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_modes import is_stale, offered_beside, stale_since, undiscovered
 from policies.facts.offered_devices import STACKS, Offering
 
-COUNT, REPLICAS, PRODUCT = "nvidia.com/gpu.count", "nvidia.com/gpu.replicas", "nvidia.com/gpu.product"
 WHOLE, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"
-MIG_CONFIG = "nvidia.com/mig.config"
-SUCCESS = "success"
-"""What the GPU Operator's MIG manager writes once the slices are there (NVIDIA/mig-parted, deployments/gpu-operator)."""
 _Values = tuple[tuple[str, Value], ...]
 _Judge = Callable[[GpuNode], _Values | None]
 
@@ -77,17 +74,17 @@ class _Unmaintained:
     def judge(self, node: GpuNode) -> _Values | None:
         offering = self._facts.offerings.get(node.name, Offering())
         if is_stale(offering, self._since) or (self._undiscovered and (offering.gpus or offering.labelled)):
-            return (("product", node.labels.get(PRODUCT, "")),)
+            return (("product", node.labels.get(GPU_PRODUCT, "")),)
         return None
 
 
 def _without_devices(node: GpuNode) -> _Values | None:
     """The labels count GPUs, and nothing of the vendor's is in the node's capacity, nor published by a DRA driver."""
-    count = _number(node.labels, COUNT)
+    count = label_number(node.labels, GPU_COUNT)
     if not count or any(amount for name, amount in node.capacity.items() if name.startswith("nvidia.com/")):
         return None
     published = sum(count for driver, count in node.slices.items() if driver.endswith("nvidia.com"))
-    return ("labels", count), ("product", node.labels.get(PRODUCT, "")), ("published", published)
+    return ("labels", count), ("product", node.labels.get(GPU_PRODUCT, "")), ("published", published)
 
 
 def _disagreeing(node: GpuNode, machines: Machines) -> _Values | None:
@@ -95,23 +92,19 @@ def _disagreeing(node: GpuNode, machines: Machines) -> _Values | None:
     counted, as the label then counts what is left."""
     of_product, machine = machines.of_product(node.labels), machines.machine(node.labels)
     if of_product is not None and machine is not None and of_product.model != machine.model:
-        return ("label", PRODUCT), ("says", node.labels.get(PRODUCT, "")), ("is", f"{machine.type} has {machine.model}")
-    count, capacity = _number(node.labels, COUNT), node.capacity.get(WHOLE, 0)
+        return ("label", GPU_PRODUCT), ("says", node.labels.get(GPU_PRODUCT, "")), ("is", f"{machine.type} has {machine.model}")
+    count, capacity = label_number(node.labels, GPU_COUNT), node.capacity.get(WHOLE, 0)
     if not count or not capacity or SHARED in node.capacity or any(name.startswith(SLICE) for name in node.capacity):
         return None
-    replicas = max(_number(node.labels, REPLICAS) or 1, 1)
+    replicas = max(label_number(node.labels, GPU_REPLICAS) or 1, 1)
     if count * replicas == capacity:
         return None
-    return ("label", COUNT), ("says", f"{count}" + (f" with {replicas} replicas" if replicas > 1 else "")), ("is", f"{WHOLE} {capacity}")
+    of_each = f" with {replicas} replicas" if replicas > 1 else ""
+    return ("label", GPU_COUNT), ("says", f"{count}{of_each}"), ("is", f"{WHOLE} {capacity}")
 
 
 def _mig(node: GpuNode) -> _Values | None:
     state = node.labels.get(MIG_STATE)
-    if state is None or state == SUCCESS:
+    if state in (None, "success"):
         return None
     return ("state", state), ("config", node.labels.get(MIG_CONFIG, ""))
-
-
-def _number(labels: Mapping[str, str], key: str) -> int | None:
-    text = labels.get(key, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None

@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 
 from analysis.audit.stored_pod import Controller
 from analysis.scan.finding import MOST_NAMED, Finding, FindingSubject
-from analysis.scan.node_price import NodePrices
 from analysis.scan.seen import GpuNode, ScannedCluster
 from catalog import Catalog
 
@@ -36,10 +35,9 @@ def find(seen: ScannedCluster) -> Iterator[Finding]:
     for plain, count in seen.cluster.plain.items():
         if plain.owner is None or plain.owner.kind not in OF_NODES:
             of_node.setdefault(plain.node, []).append((plain.namespace, plain.owner, count))
-    prices_of = NodePrices(seen.catalog)
     for (what, name), nodes in sorted(groups.items()):
         plain_pods = [one for node in nodes for one in of_node.get(node.name, ())]
-        prices = [usd for node in nodes if (usd := prices_of.of_node(node)) is not None]
+        prices = [usd for node in nodes if (usd := node.usd_whole) is not None]
         yield Finding(
             kind="nodes-untainted",
             where=FindingSubject(what, "", name),

@@ -10,9 +10,9 @@ from analysis.scan.finding import Finding, FindingSubject, Value
 from analysis.scan.seen import GpuPod, ScannedCluster
 from catalog import Catalog, Platform
 from kube import duration
+from kube.labels import NODE_POOL
 from kube.pod import GRACE
 from kube.tree import Raw, map_at, maps_in, text_of
-from kube.well_known import NODE_POOL
 from policies.facts.cluster_facts import NodePool
 from policies.facts.platform_detection import Detector
 

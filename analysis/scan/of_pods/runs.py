@@ -13,10 +13,10 @@ from catalog import Catalog
 from kube import duration
 from kube.pod import GRACE, Pod, PodError
 from kube.scheduling import admits
+from kube.templates import GRACE_SECONDS
 from kube.tree import Raw, map_at
 from policies.pods.annotations import DURATION
 from policies.rules.disruption import lasts
-from policies.workloads.controllers import GRACE_SECONDS
 
 LONG = 2 * 3600
 """Seconds from which a run is long: what the shipped training policy says (``longRuns.over``). An interruption of a shorter one costs less

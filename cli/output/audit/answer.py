@@ -1,11 +1,9 @@
-"""The lines of `berth audit`, a table for people, JSON or CSV for programs."""
+"""The answer of `berth audit`: a table or an HTML file for people, JSON or CSV for programs."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,23 +11,15 @@ from analysis.audit.ledger import AuditedPod, Ledger
 from analysis.audit.outcomes import FINDINGS, Finding
 from analysis.audit.stored_pod import StoredPod
 from analysis.scan.exposure import Exposure
-from cli.output.columns import table
+from cli.output.audit.html import ALL, format_audit_html
+from cli.output.table import OutputTable
 from cli.terminal.screen import PLAIN, Terminal
-from documents.printable import printable
 from policies.state.snapshot import Snapshot
 
 OF_FINDINGS = tuple(finding.replace("-", "_") for finding in FINDINGS)
 COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *OF_FINDINGS, "unprotected", "on_spot")
 HEADS_OF_FINDINGS = ("WOULD CHANGE", "WOULD DENY", "NOT AS ENFORCED", "NO LONGER FIT")
 HEADS = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", *HEADS_OF_FINDINGS, "UNPROTECTED", "ON SPOT")
-NUMBERS = range(3, len(COLUMNS))
-"""The columns of ``AuditLine.cells`` that are numbers."""
-ALL = "(all)"
-"""Stands for every policy in a row of a namespace."""
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a cell that a spreadsheet would compute (OWASP CSV Injection)."""
-LONGEST = 253
-"""Characters of a name in a table: as many as a name of Kubernetes has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,18 +67,19 @@ class AuditLine:
 
 
 def format_answer(form: str, answer: AuditAnswer, screen: Terminal = PLAIN) -> str:
-    """Return the answer as ``table``, ``json`` or ``csv``."""
+    """Return the answer as ``table``, ``json``, ``csv`` or ``html``."""
     found = audit_lines(answer)
+    counts = OutputTable(HEADS, [line.cells for line in found])
     if form == "json":
         value = {"policies": [_value(line) for line in found], "workloads": list(workloads(answer.ledger))}
         return json.dumps(value, indent=2) + "\n"
     if form == "csv":
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([unformulated(printable(cell)) for cell in line.cells] for line in found)
-        return out.getvalue()
-    return _table(found, answer.ledger, screen)
+        return counts.csv(COLUMNS)
+    nothing = [] if found else ["No pod requests an accelerator."]
+    summary = summarize_audit(answer.ledger)
+    if form == "html":
+        return format_audit_html("berth audit", [summary, *nothing], counts, _results(answer))
+    return "".join(f"{line}\n" for line in nothing or [*counts.text(screen), "", summary])
 
 
 def audit_lines(answer: AuditAnswer) -> list[AuditLine]:
@@ -135,16 +126,16 @@ def workloads(ledger: Ledger) -> Iterator[dict[str, Any]]:
             yield {"scope": report["scope"] | {"namespace": workload.namespace}, "results": report["results"]}
 
 
-def unformulated(cell: str) -> str:
-    """Return a cell that no spreadsheet computes."""
-    return f"'{cell}" if cell.startswith(FORMULA) else cell
-
-
-def _table(found: Sequence[AuditLine], ledger: Ledger, screen: Terminal) -> str:
-    if not found:
-        return "No pod requests an accelerator.\n"
-    shown = table(HEADS, [[printable(cell, LONGEST) for cell in line.cells] for line in found], screen)
-    return "\n".join([*shown, "", summarize_audit(ledger)]) + "\n"
+def _results(answer: AuditAnswer) -> list[tuple[str, ...]]:
+    found = []
+    for workload in workloads(answer.ledger):
+        scope = workload["scope"]
+        name = "" if scope["kind"] == "Namespace" else f"{scope['kind']}/{scope['name']}"
+        for one in workload["results"]:
+            of = one["properties"]
+            counts = of["pods"], of["gpus"], of.get("usdPerHour", "")
+            found.append((scope["namespace"], name, one["policy"], of["finding"].replace("-", " "), *counts, one["message"]))
+    return sorted(found, key=lambda row: (row[3] not in ("would deny", "no longer fits"), row))
 
 
 def summarize_audit(ledger: Ledger) -> str:

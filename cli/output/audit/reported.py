@@ -3,8 +3,6 @@ Enforce would do. What reports can't say is named, and nowhere shown as 0."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,10 +10,10 @@ from typing import Any
 from analysis.audit.outcomes import DENIALS, FINDINGS
 from analysis.audit.reported_counts import LowerBound, ReportedLine, reported_lines
 from analysis.audit.stored_report import StoredReport, StoredResult
-from cli.output import html_page
-from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS, unformulated
-from cli.output.columns import Styled, table
+from cli.output.audit.answer import HEADS_OF_FINDINGS, OF_FINDINGS
+from cli.output.audit.html import ALL, format_audit_html
 from cli.output.named_policy import chosen, enforced_already
+from cli.output.table import OutputTable, Styled
 from cli.terminal.screen import PLAIN, Terminal
 from documents.printable import counted, printable
 from kube.tree import map_at, maps_in, text_of
@@ -24,13 +22,14 @@ from sources.reports import Reports
 COLUMNS = ("namespace", "policy", "mode", "pods_with_findings", "gpus", "usd_per_hour", *OF_FINDINGS, "at_least")
 HEADS = ("NAMESPACE", "POLICY", "MODE", "WITH FINDINGS", "GPUS", "USD/H", *HEADS_OF_FINDINGS)
 LIST_HEADS = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "FINDING", "MESSAGE")
-MOST = 500
-"""Results that an HTML file lists: what a browser shows at once."""
+LONGEST = 253
+"""Characters of a name in a table: as many as a name of Kubernetes has."""
 WHAT = 120
 """Characters of a message in a table."""
 UNSAID = "Not in reports: pods without findings, unprotected long runs, pods on spot capacity. To see these, run berth audit."
 OPEN = "N+ means at least N: findings may share pods, or a report was full and left results out."
 NONE = "No findings in Berth's reports. Reports are written by berth audit --serve, which the chart runs."
+_GRAVE = tuple(finding.replace("-", " ") for finding in DENIALS)
 _RESULT = ("source", "policy", "rule", "category", "severity", "result", "message")
 
 
@@ -40,12 +39,16 @@ def format_reported(form: str, reports: Reports, screen: Terminal = PLAIN) -> st
     if form == "json":
         return json.dumps(_value(found, reports), indent=2) + "\n"
     if form == "csv":
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([unformulated(printable(cell, LONGEST)) for cell in _csv_row(line)] for line in found)
-        return out.getvalue()
-    return _html(found, reports) if form == "html" else _table(found, reports, screen)
+        return OutputTable((), [[printable(cell, LONGEST) for cell in _csv_row(line)] for line in found]).csv(COLUMNS)
+    counts = OutputTable(HEADS, [[printable(cell, LONGEST) for cell in _cells(line)] for line in found])
+    below = _below(found, reports) if found else [NONE]
+    if form == "html":
+        said = [*below, *(f"{one[:1].upper()}{one[1:]}." for one in notes(reports))]
+        results = sorted(
+            (_html_row(report, one) for report in reports.found for one in report.results), key=lambda row: (row[3] not in _GRAVE, row)
+        )
+        return format_audit_html("berth audit --reports", said, counts, results)
+    return "".join(f"{line}\n" for line in ([*counts.text(screen), "", *below] if found else below))
 
 
 def notes(reports: Reports) -> Iterator[str]:
@@ -85,7 +88,7 @@ def preview(name: str, reports: Reports, screen: Terminal = PLAIN) -> Iterator[s
         shown: list[list[str | Styled]] = [
             [*(printable(cell, LONGEST) for cell in row[:5]), _finding(row[5]), printable(row[6][:WHAT])] for row in rows
         ]
-        yield from table(LIST_HEADS, shown, screen)
+        yield from OutputTable(LIST_HEADS, shown).text(screen)
 
 
 def _finding(words: str) -> Styled:
@@ -168,13 +171,6 @@ def _plain(result: StoredResult) -> dict[str, Any]:
     }
 
 
-def _table(found: Sequence[ReportedLine], reports: Reports, screen: Terminal) -> str:
-    if not found:
-        return f"{NONE}\n"
-    shown = table(HEADS, [[printable(cell, LONGEST) for cell in _cells(line)] for line in found], screen)
-    return "\n".join([*shown, "", *_below(found, reports)]) + "\n"
-
-
 def _below(found: Sequence[ReportedLine], reports: Reports) -> list[str]:
     whole = [line for line in found if not line.policy]
     change, deny = (_total([line.counts[finding] for line in whole]) for finding in FINDINGS[:2])
@@ -189,31 +185,9 @@ def _total(counts: Sequence[LowerBound]) -> str:
     return f"{'at least ' if any(count.open for count in counts) else ''}{sum(int(count.least) for count in counts)}"
 
 
-def _html(found: Sequence[ReportedLine], reports: Reports) -> str:
-    parts = [
-        html_page.heading("GPU policies and existing pods"),
-        *map(html_page.paragraph, _below(found, reports) if found else [NONE]),
-    ]
-    parts += [html_page.paragraph(f"{one[:1].upper()}{one[1:]}.") for one in notes(reports)]
-    heads = [head.capitalize() if head != "USD/H" else "USD/h" for head in HEADS]
-    for title, some in (
-        ("By namespace", [line for line in found if not line.policy]),
-        ("By policy", [line for line in found if line.policy]),
-    ):
-        if some:
-            parts += [html_page.heading(title, 2), html_page.table(heads, [_cells(line) for line in some], numbers=range(3, len(HEADS)))]
-    rows = sorted((_html_row(report, one) for report in reports.found for one in report.results), key=lambda row: (row[0] == "1", row))
-    if rows:
-        heads = ["Namespace", "Workload", "Policy", "Finding", "Pods", "GPUs", "USD/h", "Message"]
-        parts += [html_page.heading("By workload", 2), html_page.table(heads, [row[1:] for row in rows[:MOST]], numbers=range(4, 7))]
-    if len(rows) > MOST:
-        parts.append(html_page.paragraph(f"{len(rows) - MOST} more; for all results, run berth audit --reports -o json."))
-    return html_page.page("berth audit --reports", parts)
-
-
-def _html_row(report: StoredReport, one: StoredResult) -> list[str]:
+def _html_row(report: StoredReport, one: StoredResult) -> tuple[str, ...]:
     namespace, workload, pods, gpus, usd, finding, message = _row(report, one)
-    return ["0" if one.finding in DENIALS else "1", namespace, workload, ",".join(one.policies), finding, pods, gpus, usd, message]
+    return namespace, workload, ",".join(one.policies), finding, pods, gpus, usd, message
 
 
 def _row(report: StoredReport, one: StoredResult) -> list[str]:

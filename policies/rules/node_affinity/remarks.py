@@ -229,7 +229,7 @@ def _missing_slices(plan: Plan) -> Iterator[Phrase]:
 
 
 def _models(catalog: Catalog, resource: Resource) -> list[str]:
-    return [gpu.model for gpu in catalog.gpus if any(p.name.replace("+", ".") == resource.profile for p in gpu.mig)]
+    return [gpu.model for gpu in catalog.gpus if resource.profile in gpu.slices]
 
 
 def _nearest_on(catalog: Catalog, table: Table, resource: Resource) -> Phrase:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube import tree as json_tree
-from kube.tree import TreePatch, map_at
+from kube.tree import TreePatch
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled
 from policies.patch import applied
-from policies.patch.applied import APPLIED, Entry, digest_at
-from policies.patch.valid_entries import recorded
+from policies.patch.applied import Entry
 from policies.planning.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
 from policies.queues.judging import Past
 from policies.queues.merged_queues import Required
@@ -63,7 +62,7 @@ def evaluate_queue(
 
     def evaluate(policies: Policies) -> PolicyOutcome:
         result = one.under(policies)
-        return result._replace(patch=one.patch(result.edits, valid_entries)) if mutates else result
+        return result._replace(patch=applied.finish(made.value, result.edits, valid_entries)) if mutates else result
 
     outcome = evaluate(enforced)
     is_first = update or phase == _first(made)
@@ -110,19 +109,11 @@ class _QueueResult:
         violations = (queue.violation(*way) for way in ways)
         return PolicyOutcome(edits, tuple(violation for violation in violations if violation.key not in known), remarks)
 
-    def patch(self, edits: Sequence[Edit], valid_entries: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
-        came = map_at(map_at(self.made.value, "metadata"), "annotations").get(APPLIED)
-        return applied.finish(self.made.value, edits, came, valid_entries) if edits or came is not None else ()
-
     def valid_entries(self, policies: Sequence[Compiled]) -> list[Entry]:
         """Return the entries of ``berth.dev/applied`` that are true: these policies write the same into the workload without it."""
-        value = self.made.value
-        claimed = []
-        for entry in recorded(map_at(map_at(value, "metadata"), "annotations").get(APPLIED)):
-            path = json_tree.path_of(value, entry["path"]) if digest_at(value, entry["path"]) == entry["is"] else ()
-            if queue_edits.is_written(path):
-                claimed.append((path, entry))
-        without: Any = value
+        without: Any = self.made.value
+        intact = ((json_tree.path_of(without, entry["path"]), entry) for entry in applied.intact_entries(without))
+        claimed = [(path, entry) for path, entry in intact if queue_edits.is_written(path)]
         for path, _ in claimed:
             without = json_tree.remove_at(without, path)
         if not claimed:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from catalog import Catalog, Workload
-from kube.pod import DEFAULT_SCHEDULER, Pod
-from kube.tree import Path, map_at, maps_in, text_of
+from kube.pod import DEFAULT_SCHEDULER, OWNERS, Pod, controlling_owner
+from kube.tree import Path, map_at, text_of
 from policies import work_budget
 from policies.document import Document, InputError
 from policies.offers.constraints import Compiled
@@ -35,7 +35,6 @@ from policies.workloads.templates import workload_of
 
 MOST_TEMPLATES = 256
 """The most templates whose pods are read: one with more is not judged, and denied where a queue is required."""
-_OWNERS = ("metadata", "ownerReferences")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +111,7 @@ def _template(one: Templated) -> Path | None:
 
 def has_parent(value: Mapping[str, Any], catalog: Catalog, system: System) -> bool:
     """Return whether a workload's controlling owner is of a kind that this system knows: then it reads the owner's words."""
-    owners = maps_in(map_at(value, "metadata").get("ownerReferences"))
-    owner = next((one for one in owners if one.get("controller") is True), {})
+    owner = controlling_owner(map_at(value, "metadata"))
     known = workload_of(catalog, text_of(owner.get("apiVersion")), text_of(owner.get("kind")))
     return known is not None and takes(known, system)
 
@@ -191,7 +189,7 @@ def _past(made: QueuedWorkload, subject: ReviewedPod, merged: MergedQueues, requ
     if not required.of(KUEUE) or made.known.kueue is None:
         return None  # its pods, or the workloads that it makes, are judged themselves
     if has_parent(made.value, made.catalog, KUEUE):  # Kueue holds back the owner and not this, whoever wrote it
-        return None if by_controller else Past(how="owner", system=KUEUE, path=_OWNERS)
+        return None if by_controller else Past(how="owner", system=KUEUE, path=OWNERS)
     if made.known.kueue == "gates" and pod.annotations.get(KUEUE_PARENT) not in (None, made.known.name.lower()):
         return Past(how="kueue parent", system=KUEUE, path=("metadata", "annotations", KUEUE_PARENT))
     value = said(made, KUEUE)
@@ -212,9 +210,9 @@ def _of_system(made: QueuedWorkload, system: System, required: Required, *, by_c
         return Past(how="group", system=KAI, path=KAI_SKIPS)
     if map_at(made.value, "metadata").get("ownerReferences"):
         if not by_controller:
-            return Past(how="owner", system=system, path=_OWNERS)
+            return Past(how="owner", system=system, path=OWNERS)
         if changed.adopted:
-            return Past(how="adopted", system=system, path=_OWNERS)
+            return Past(how="adopted", system=system, path=OWNERS)
         if system is not SLURM or not _is_root(made):
             return None
     value = said(made, system)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.manifests import Manifest, fact_of, read_manifest
+from analysis.admission.manifests import Manifest, fact_of, inside, read_manifest
 from catalog import Catalog
 from documents.files import read_catalog
-from policies.document import Document, InputError, path_text
+from kube.tree import dotted
+from policies.document import Document, InputError
 from policies.facts.cluster_facts import ClusterFacts
 
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
@@ -72,7 +73,7 @@ def _recorded(name: str) -> dict[str, Any]:
 def test_pods_come_from_where_the_catalog_says(catalog: Catalog, kind: str, api_version: str, spec: Any, paths: list[str]) -> None:
     """Each template that is there is one pod to judge, whatever the version of the API group."""
     manifest = _read(catalog, _object(kind, api_version, spec=spec))
-    assert [path_text(subject.template) for subject in manifest.subjects] == paths
+    assert [dotted(subject.template) for subject in manifest.subjects] == paths
 
 
 def test_an_unknown_kind_is_told_from_one_that_makes_no_pods(catalog: Catalog) -> None:
@@ -124,8 +125,8 @@ def test_an_object_inside_of_another_is_judged_in_there(catalog: Catalog) -> Non
         "AppWrapper", "workload.codeflare.dev/v1beta2", spec={"components": [{"template": job}, {"template": _object("ConfigMap")}]}
     )
     (subject,) = _read(catalog, wrapped).subjects
-    assert path_text(subject.template) == "spec.components[0].template.spec.template"
-    assert [path_text(part.at) for part in subject.parts] == ["spec.components[0].template.spec.template"]
+    assert dotted(subject.template) == "spec.components[0].template.spec.template"
+    assert [dotted(part.at) for part in subject.parts] == ["spec.components[0].template.spec.template"]
     scaled = _object("ScaledJob", "example.com/v1", spec={"target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}})
     assert _read(catalog, scaled).subjects == ()
 
@@ -277,3 +278,23 @@ def test_bad_input_says_where_and_what_was_wanted(catalog: Catalog, value: dict[
 def test_what_the_api_server_takes_or_denies_itself_is_judged(catalog: Catalog, value: dict[str, Any]) -> None:
     """Null is absent, and what is no business of accelerators is left to the API server."""
     assert len(_read(catalog, value).subjects) == 1
+
+
+JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"inner": {"apiVersion": "v1", "kind": "Pod", "spec": {}}}}
+
+
+def test_each_is_found_with_its_path() -> None:
+    """In the order of the manifest; not those inside of one that was found."""
+    value = {"spec": {"components": [{"template": JOB}, {"other": [JOB]}]}, "objects": [JOB]}
+    assert [dotted(path) for path, _ in inside(value)] == ["spec.components[0].template", "spec.components[1].other[0]", "objects[0]"]
+
+
+def test_a_reference_is_none() -> None:
+    """It has no spec; a status and an object's own metadata say nothing of what will be made."""
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    assert list(inside({"spec": {"scaleTargetRef": reference}, "metadata": {"x": JOB}, "status": {"job": JOB}})) == []
+
+
+def test_a_great_many_are_cut() -> None:
+    """What nobody writes costs no more than what people do."""
+    assert len(list(inside({"spec": [JOB] * 1000}))) == 64

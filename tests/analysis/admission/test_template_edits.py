@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from analysis.admission.template_edits import project
+from kube.templates import with_defaults
 from kube.tree import Path, insert_at, remove_at, set_at
 from policies.verdict import Edit
-from policies.workloads.controllers import with_defaults
 
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 

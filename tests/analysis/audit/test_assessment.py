@@ -13,7 +13,7 @@ from analysis.audit.judged import audit_pod
 from analysis.audit.outcomes import audit_results
 from analysis.audit.stored_pod import Controller, StoredPod, stored, widest
 from catalog.prices import prices
-from kube.well_known import INSTANCE_TYPE
+from kube.labels import INSTANCE_TYPE
 from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import Default, Policy, PolicySet
 from policies.verdict import MODES

@@ -55,7 +55,7 @@ def anew(pods: dict[str, StoredPod], owners: dict[str, Controller], snapshot: Sn
     return found
 
 
-@examples(12, 400)
+@examples(8, 400)
 @given(randoms())
 def test_following_finds_what_judging_anew_does(random: Random) -> None:
     """After every batch of pods, owners, policies and facts: findings, workloads, prices and totals."""

@@ -25,7 +25,7 @@ from tests.support.snapshots import build
 
 
 @given(audited())
-@examples(150, 10_000)
+@examples(60, 10_000)
 def test_what_policies_in_audit_would_do_is_said_of_pods_that_others_have_changed(case: Case) -> None:
     """Of a pod as policies in Enforce have made it: the same policies, edits, denials and patch as when it was created."""
     found = created(case)
@@ -55,7 +55,7 @@ def compared(outcome: AuditOutcome) -> tuple[object, ...]:
 
 
 @given(audited())
-@examples(150, 10_000)
+@examples(60, 10_000)
 def test_a_pod_that_was_admitted_while_berth_was_away_is_found(case: Case) -> None:
     """It lacks just those edits that it would have got; one that got them lacks none."""
     found = created(case)

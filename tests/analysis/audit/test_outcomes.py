@@ -35,7 +35,7 @@ def without_record(pod: Raw) -> Raw:
 
 
 @given(audited())
-@examples(150, 10_000)
+@examples(70, 10_000)
 def test_the_patch_turns_the_pod_that_enforce_makes_into_that_which_it_would_make(case: Case) -> None:
     """Of a pod that is stored as policies in Enforce have made it, and of one that was admitted without them."""
     found = created(case)

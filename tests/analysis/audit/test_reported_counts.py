@@ -64,7 +64,7 @@ def true_counts(ledger: Ledger, line: ReportedLine) -> dict[str, float]:
 
 
 @given(randoms())
-@examples(150, 5000)
+@examples(80, 5000)
 def test_a_count_is_what_the_pods_give_or_says_that_it_may_be_more(random: Random) -> None:
     """One policy in Audit is counted to the pod; of several, what reports can't tell is open, and never more than the truth."""
     ledger = cluster(random)

@@ -86,7 +86,7 @@ def test_a_result_of_which_no_sense_can_be_made_is_counted(wrong: dict[str, Any]
         ANYTHING, lambda inner: st.dictionaries(st.sampled_from(_PLACES + _PROPERTIES), inner | st.lists(inner, max_size=3)), max_leaves=12
     )
 )
-@examples(200, 5000)
+@examples(100, 5000)
 def test_nothing_makes_the_reading_fail(value: Any) -> None:
     """Wrong types at any place."""
     report = value if isinstance(value, dict) else {"results": [value]}

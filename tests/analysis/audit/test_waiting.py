@@ -10,8 +10,8 @@ from analysis.audit.assessment import Assessment
 from analysis.audit.stored_pod import stored, widest
 from analysis.audit.waiting import WAITS, reason
 from catalog.prices import prices
+from kube.templates import with_defaults
 from policies.request import Request
-from policies.workloads.controllers import with_defaults
 from tests.policies.rules.test_no_place import CATALOG, DEVICE_CLASS, TAINT, asking, node, pool, snapshot
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}

@@ -70,7 +70,7 @@ def remarks(case: Case, code: str) -> list[Remark]:
     return [remark for remark in verdict.remarks if remark.code == code]
 
 
-@examples(30, 3_000)
+@examples(15, 3_000)
 @given(cases())
 def test_defaults_that_differ_for_a_pod_are_in_the_status(case: Case) -> None:
     """BERTH-202 names policies: each of them is Conflicted. Workloads that differ count as others, though a pod may be of two."""
@@ -83,7 +83,7 @@ def test_defaults_that_differ_for_a_pod_are_in_the_status(case: Case) -> None:
                 assert "differs from" in message_of(statuses[name], "Conflicted"), (remark, name)
 
 
-@examples(30, 3_000)
+@examples(15, 3_000)
 @given(cases())
 def test_a_default_that_is_clipped_for_a_pod_is_in_the_status(case: Case) -> None:
     """BERTH-203 by what is enforced whatever a run takes: each policy that gives the default is Clipped."""
@@ -98,7 +98,7 @@ def test_a_default_that_is_clipped_for_a_pod_is_in_the_status(case: Case) -> Non
             assert "spec.default" in message_of(one, "Clipped"), (remark, name)
 
 
-@examples(25, 2_000)
+@examples(15, 2_000)
 @given(audited())
 def test_no_world_breaks_it_and_every_object_has_its_conditions(case: Case) -> None:
     """Whatever policies there are, in whatever mode."""

@@ -122,7 +122,7 @@ def edits(verdict: Verdict, rule: str) -> list[Edit]:
 
 
 @given(randoms())
-@examples(25, 2000)
+@examples(12, 2000)
 def test_the_policies_that_act_are_those_that_match(random: Random) -> None:
     """Of a pod about which nothing is open: always or never, as the engine matches it."""
     seen = both(random)
@@ -131,7 +131,7 @@ def test_the_policies_that_act_are_those_that_match(random: Random) -> None:
 
 
 @given(randoms())
-@examples(25, 2000)
+@examples(12, 2000)
 def test_denials_and_remarks_are_the_engines(random: Random) -> None:
     """The same sentences, each remark once, with its field or at the end."""
     seen = both(random)
@@ -143,7 +143,7 @@ def test_denials_and_remarks_are_the_engines(random: Random) -> None:
 
 
 @given(randoms())
-@examples(25, 2000)
+@examples(12, 2000)
 def test_grace_and_protection_are_what_is_written(random: Random) -> None:
     """The merged gracePeriod, clipped and cut, and who asked; protectFor's marks likewise."""
     seen = both(random)
@@ -164,7 +164,7 @@ def test_grace_and_protection_are_what_is_written(random: Random) -> None:
 
 
 @given(randoms())
-@examples(25, 2000)
+@examples(12, 2000)
 def test_tolerations_are_what_is_added(random: Random) -> None:
     """Each that is said to act is added, and each that is added is some row's."""
     seen = both(random)
@@ -182,7 +182,7 @@ def test_tolerations_are_what_is_added(random: Random) -> None:
 
 
 @given(randoms())
-@examples(25, 2000)
+@examples(12, 2000)
 def test_the_template_and_the_slice_are_what_is_written(random: Random) -> None:
     """The template's labels are in the affinity, the slice is in the resources; what is said not to act is in neither."""
     seen = both(random)
@@ -208,7 +208,7 @@ def test_the_template_and_the_slice_are_what_is_written(random: Random) -> None:
 
 
 @given(randoms())
-@examples(25, 2000)
+@examples(12, 2000)
 def test_a_model_that_is_not_left_is_denied(random: Random) -> None:
     """On nodes of one's own, a pod that selects a product of a model outside ``models left`` is denied; of one inside it is not
     denied for its model, where no policy asks how GPUs are shared."""
@@ -226,7 +226,7 @@ def test_a_model_that_is_not_left_is_denied(random: Random) -> None:
 
 
 @given(randoms())
-@examples(25, 2000)
+@examples(12, 2000)
 def test_would_is_what_the_engine_says_of_audit_and_warn(random: Random) -> None:
     """One layer for each policy in Audit or Warn that matches, denying as the engine would; without a row it would change nothing."""
     seen = both(random)
@@ -247,7 +247,7 @@ def grid() -> Iterator[PodKind]:
 
 
 @given(randoms())
-@examples(20, 1000)
+@examples(12, 1000)
 def test_what_holds_for_some_pods_is_shown_and_not_dropped(random: Random) -> None:
     """Where everything is open, each policy acts always, or in a layer whose pod it matches; one without a pod matches none at all."""
     facts = world(random, MODES).snapshot.facts_for(random.choice(NAMESPACES))
@@ -269,7 +269,7 @@ def assert_acts(facts: Facts, policy: str, layer: Layer) -> None:
 
 
 @given(randoms())
-@examples(20, 1000)
+@examples(12, 1000)
 def test_a_layer_is_the_difference_that_its_pod_makes(random: Random) -> None:
     """Its rows stand in the answer for that very pod, and not in the one for all."""
     facts = world(random).snapshot.facts_for(random.choice(NAMESPACES))

@@ -6,7 +6,8 @@ from typing import Any
 
 from analysis.fixes.edits import changed
 from analysis.fixes.steps import Offered, alternatives, edits_of, steps_of
-from kube.scheduling import TERMS, Blocker
+from kube.pod import TERMS
+from kube.scheduling import Blocker
 from policies.fixes import Fix
 from tests.support.generators.random_worlds import catalog
 

@@ -37,8 +37,6 @@ def test_the_container_that_is_meant_matters() -> None:
     patch = {"op": "add", "path": "/spec/containers/0/resources/requests/nvidia.com~1gpu", "value": "1"}
     other = {**patch, "path": "/spec/containers/1/resources/requests/nvidia.com~1gpu"}
     assert effects.of_patch([patch]) != effects.of_patch([other])
-    (one,) = effects.of_patch([patch])
-    assert one.field == "resources"
 
 
 def test_what_is_no_patch_has_no_effects() -> None:

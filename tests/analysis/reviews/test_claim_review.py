@@ -12,6 +12,7 @@ import pytest
 from analysis.reviews import claim_review
 from analysis.reviews.decoding import MOST_READ
 from analysis.reviews.review import ReviewError
+from kube.review import resource_of
 from kube.tree import apply_patch
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass, RequestChoice
@@ -60,7 +61,7 @@ def test_every_version_is_read(api: str, *, template: bool) -> None:
     one = exactly(count=8, tolerations=[ACCESS], adminAccess=True)
     request = one if api != "v1beta1" else {"name": "gpu", **one["exactly"]}
     asked = claim_review.from_document(review_of(claim(request, api=api, template=template)))
-    assert asked.request("mutate").claim == (
+    assert claim_review.request_of(asked, "mutate").claim == (
         (RequestChoice("gpu.nvidia.com", 8, 8, admin=True, tolerations=json.dumps([ACCESS], separators=(",", ":"))),),
     )
 
@@ -70,7 +71,7 @@ def test_a_claim_without_a_name_yet_is_read() -> None:
     made = claim(exactly(count=8))
     made["metadata"] = {"generateName": "train-gpu-"}
     asked = claim_review.from_document(review_of(made))
-    assert (asked.name, asked.kind, len(asked.request("mutate").claim)) == ("train-gpu-", "ResourceClaim", 1)
+    assert (asked.name, asked.kind, len(claim_review.request_of(asked, "mutate").claim)) == ("train-gpu-", "ResourceClaim", 1)
 
 
 @pytest.mark.parametrize("resource", [["resourceclaims"], {"a": 1}, None, 7, "pods"])
@@ -78,7 +79,7 @@ def test_a_review_of_no_resource_that_is_known_is_of_no_claim(resource: object) 
     """Whatever stands in place of its name."""
     document = review_of(claim(exactly(count=8)))
     document["request"]["resource"]["resource"] = resource
-    assert not claim_review.is_about(document)
+    assert resource_of(document) not in claim_review.KINDS
 
 
 def test_a_claim_is_denied_in_an_answer(lines: list[Raw]) -> None:
@@ -172,7 +173,7 @@ def test_more_than_is_judged_is_denied_in_an_answer(tolerations: list[Raw]) -> N
 def test_a_claim_as_large_as_usual_ones_at_their_largest_is_judged() -> None:
     """32 requests with 16 tolerations each (k8s.io/api/resource/v1): as many as the API server takes."""
     largest = claim(*[exactly(tolerations=[{"key": "gpu.nvidia.com/unhealthy", "operator": "Exists"}] * 16)] * 32)
-    assert claim_review.from_document(review_of(largest)).size() < MOST_READ
+    assert claim_review.size_of(claim_review.from_document(review_of(largest))) < MOST_READ
     assert validated(review_of(largest))[1]["status"]["code"] == 403
 
 

@@ -87,29 +87,29 @@ def typed(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shell]:
         yield typing
 
 
-@pytest.mark.parametrize(
-    ("keys", "words"),
-    [
-        ("berth tr\t", "try"),
-        ("berth try --ou\t", "try --output"),
-        ("berth try -o j\t", "try -o json"),
-        ("berth try --output=j\t", "try --output=json"),
-        ("berth audit -o c\t", "audit -o csv"),
-        ("berth --color al\tver\t", "--color always version"),
-        ("berth --color=always ver\t", "--color=always version"),
-        ("berth gpus A100-4\t", "gpus A100-40GB"),
-        ("berth try --max-mode En\t", "try --max-mode Enforce"),
-        ("berth try trai\t", "try 'train run.yaml'"),
-        ("berth try --policies pol\tx.yaml", "try --policies policies/x.yaml"),
-        ("berth completion f\t", "completion fish"),
-        ("berth help wh\t", "help why"),
-    ],
+BEGUN = (
+    ("berth tr\t", "try"),
+    ("berth try --ou\t", "try --output"),
+    ("berth try -o j\t", "try -o json"),
+    ("berth try --output=j\t", "try --output=json"),
+    ("berth audit -o c\t", "audit -o csv"),
+    ("berth --color al\tver\t", "--color always version"),
+    ("berth --color=always ver\t", "--color=always version"),
+    ("berth gpus A100-4\t", "gpus A100-40GB"),
+    ("berth try --max-mode En\t", "try --max-mode Enforce"),
+    ("berth try trai\t", "try 'train run.yaml'"),
+    ("berth try --policies pol\tx.yaml", "try --policies policies/x.yaml"),
+    ("berth completion f\t", "completion fish"),
+    ("berth help wh\t", "help why"),
 )
-def test_what_is_begun_is_finished(typed: Shell, keys: str, words: str) -> None:
+"""keys, and the words that they become"""
+
+
+def test_what_is_begun_is_finished(typed: Shell) -> None:
     """One Tab, where one thing can be meant."""
-    terminal = typed(f"{keys}\n")
-    printed = terminal.read_until(">.\r\n")
-    assert printed.endswith("".join(f"<{word}>" for word in shlex.split(words)) + ".\r\n")
+    for keys, words in BEGUN:
+        printed = typed(f"{keys}\n").read_until(">.\r\n")
+        assert printed.endswith("".join(f"<{word}>" for word in shlex.split(words)) + ".\r\n"), keys
 
 
 def test_what_can_be_meant_is_listed(typed: Shell) -> None:

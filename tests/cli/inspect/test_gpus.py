@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from cli.output.columns import table
+from cli.output.table import OutputTable
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
@@ -106,5 +106,5 @@ def test_a_bad_file_is_denied(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_a_table_of_nothing_is_its_head() -> None:
     """Columns are as wide as what is in them."""
-    assert table(("A", "LONG"), []) == ["A  LONG"]
-    assert table(("A", "B"), [("xyz", "")]) == ["A    B", "xyz"]
+    assert OutputTable(("A", "LONG"), []).text() == ["A  LONG"]
+    assert OutputTable(("A", "B"), [("xyz", "")]).text() == ["A    B", "xyz"]

@@ -16,6 +16,7 @@ from tests.analysis.audit.test_workload_report import made, outcome
 from tests.cli.policy_cases.test_run import case
 from tests.cli.replaying.events import event
 from tests.cli.terminal.pseudo_terminal import shown_here
+from tests.support.counts import only_in_prove
 from tests.support.recorded.parts import GPU, node, pod
 
 EVIL = "\x1b]0;owned\x07\x1b[31mred\x9b2J\u202eabc\u2066\u200b\r\x08x\x7f\n\u2028forged"
@@ -100,9 +101,20 @@ COMMANDS: Mapping[str, Callable[[Mapping[str, str]], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "colour"), [*((name, "never") for name in COMMANDS), *((name, "always") for name in COMMANDS)])
+COLOURED = ("try", "why", "audit", "scan --diff", "effective", "replay", "test", "an option")
+"""commands that are run with colour in ``make test``, one of each form; the others are run without"""
+
+
+@pytest.mark.parametrize(
+    ("name", "colour"),
+    [
+        *((name, "never") for name in COMMANDS),
+        *(pytest.param(name, "always", marks=() if name in COLOURED else only_in_prove) for name in COMMANDS),
+    ],
+)
 def test_no_control_character_reaches_the_terminal(name: str, colour: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stood there is shown, as escapes, and nothing of it is left to act; Berth's own colours, where asked for, are all there is."""
+    """What stood there is shown, as escapes, and nothing of it is left to act; Berth's own colours, where asked for, are all there is.
+    ``make test`` runs every command without colour."""
     monkeypatch.setenv("TERM", "dumb")
     text = shown_here(lambda: main(["--color", colour, *COMMANDS[name](files(tmp_path))]))
     assert MARK in text, "the hostile text is shown"

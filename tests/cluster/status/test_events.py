@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from analysis.conditions.conditions import Condition
+from analysis.world.happenings import EVENT_NOTE
 from cluster.client.api_client import Access, Client
 from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, MOST_WAITING, Events, EventSubject
-from kube.well_known import EVENT_NOTE
 from tests.support.cluster.lease_history import closed
 from tests.testcluster.controlplane.cluster import Cluster
 

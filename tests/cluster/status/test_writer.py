@@ -246,7 +246,7 @@ def test_only_who_holds_writes_and_whoever_follows_finds_nothing_to_do(plane: Cl
         tasks = [asyncio.create_task(lease.run()) for lease in leases]
         async with replica(plane, leases[0], rate=1000.0) as one, replica(plane, leases[1], rate=1000.0) as other:
             await until(lambda: any(lease.held for lease in leases), "a holder")
-            number = count(20, 200)
+            number = count(12, 200)
             for i in range(number):
                 await beside(plane.api.create, policy(f"p{i}", require={"capacity": ["spot"]}))
             await until(lambda: one.statuses.counts.written + other.statuses.counts.written >= number, "all to be written")
@@ -307,7 +307,7 @@ def test_a_write_that_comes_too_late_is_dropped_and_made_anew(plane: Cluster) ->
 
     async def test(one: Replica, api: Api) -> None:
         await beside(api.create, policy("p", require={"gpusPerPod": {"max": 1}}))
-        for i in range(2, count(30, 300)):
+        for i in range(2, count(15, 300)):
             await beside(api.patch, policy("p"), {"spec": {"require": {"gpusPerPod": {"max": i}}}})
         await until(lambda: status(api, "p").get("what") == f"require gpusPerPod max {i}", "the newest")
         assert status(api, "p")["observedGeneration"] == i

@@ -72,7 +72,7 @@ def step(random: Random, inbox: DeltaQueue, model: Model, version: int) -> None:
 
 def test_whoever_takes_knows_what_is_there() -> None:
     """After any lists, events and takings in any order, the next taking leads to what is there, and the sizes are right."""
-    for seed in range(count(200, 10_000)):
+    for seed in range(count(120, 10_000)):
         random, inbox, model = Random(seed), DeltaQueue(), Model()
         for version in range(1, 60):
             step(random, inbox, model, version)
@@ -242,7 +242,7 @@ def test_an_empty_first_list_is_told() -> None:
 def test_a_digest_is_the_same_for_the_same_versions_alone() -> None:
     """Two that were told the same in other orders and by other ways agree; any difference in name, namespace or version shows."""
     digests: dict[str, frozenset[tuple[str, str, int]]] = {}
-    for seed in range(count(300, 5_000)):
+    for seed in range(count(150, 5_000)):
         random = Random(seed)
         places = random.sample([(namespace, name) for namespace in ("", "a", "b") for name in NAMES], random.randint(0, 3))
         known = frozenset((namespace, name, random.randint(1, 2)) for namespace, name in places)

@@ -71,7 +71,7 @@ async def played(watched: Watched, script: list[Step]) -> None:
 
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("watched", [POLICY, NAMESPACE], ids=lambda one: one.kind)
-@settings(max_examples=count(25, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=UNSHRUNK)
+@settings(max_examples=count(12, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=UNSHRUNK)
 @given(script=steps())
 def test_after_any_faults_what_is_kept_is_what_the_server_has(watched: Watched, script: list[Step]) -> None:
     """Lists and watches that fail, lie or end in any order, between changes: nothing is lost, and nothing stays that is gone."""

@@ -17,10 +17,10 @@ from console.access.people import People, Person
 from console.access.rights import Rights
 from console.access.sessions import Sessions
 from console.access.sign_in import BAD, COOKIE, SignIn
+from console.reading import Fixed
 from console.screens import SCREENS
 from console.server.app import application
 from console.server.rendering import environment
-from console.world.fixed import Fixed
 from telemetry import log
 from tests.console.access.test_rights import Answers
 from tests.console.access.test_sessions import Clock

@@ -138,7 +138,7 @@ def test_a_nodepool_without_nodes_is_there() -> None:
 
 def test_a_large_cluster_has_small_pages() -> None:
     """Their size is that of their parts, not of the cluster: 500 nodes and 10,000 pods where counts are full."""
-    nodes, pods, policies = count(120, 500), count(1_000, 10_000), count(20, 200)
+    nodes, pods, policies = count(60, 500), count(400, 10_000), count(20, 200)
     found = world(large_objects(nodes, pods), large_policies(policies))
     pages = _every_page(found)
     assert max(map(len, pages)) < 80_000

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from analysis.world.world import World
+from console.reading import Fixed
 from console.screens import SCREENS
 from console.server.app import WorldSource
-from console.world.fixed import Fixed
 from console.world.scope import NOTHING
 from tests.support.browser.axe import violations
 from tests.support.browser.hostile import MARK, hostile

@@ -23,9 +23,9 @@ from analysis.world.world import World
 from cli.inspect.try_ import Trial
 from cli.output import manifests
 from console.job.near import surroundings_in_dump
+from console.reading import Fixed
 from console.screens import SCREENS
 from console.server.app import application
-from console.world.fixed import Fixed
 from console.world.scope import ALL, EVERYTHING, ListableNamespaces, ListedKind, Scope
 from policies.document import InputError
 from policies.policy import API_VERSION
@@ -109,7 +109,7 @@ def test_the_verdict_is_that_of_berth_try_on_recorded_reviews(file: Path) -> Non
     same_as_tried(recorded(), file.read_text())
 
 
-@pytest.mark.parametrize("case", CASES[:: max(1, len(CASES) // count(25, 600))], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES[:: max(1, len(CASES) // count(15, 600))], ids=lambda case: case.name)
 def test_the_verdict_is_that_of_berth_try_on_golden_cases(case: golden.Case) -> None:
     """Under the policies and facts of the case."""
     given = case.given

@@ -13,6 +13,7 @@ import pytest
 from analysis.world.world import World
 from cluster.client.errors import Unreachable
 from console.access.one_time import COOKIE, OneTimeToken
+from console.reading import Fixed
 from console.screens import SCREENS
 from console.server.app import application
 from console.server.forms import MOST_FORM
@@ -20,7 +21,6 @@ from console.server.headers import HEADERS
 from console.server.page import NotShown, Page, Screen, Visit
 from console.server.query import MOST_FIELDS
 from console.server.rendering import STATIC, VERSION
-from console.world.fixed import Fixed
 from telemetry import log
 from tests.support.browser.served import listening
 from tests.support.console.asked import Answered, Somebody, answer, asked

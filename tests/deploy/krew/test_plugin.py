@@ -17,7 +17,7 @@ from cli import VERSION
 from deploy.krew import manifest, plugin
 from deploy.krew.plugin import NAME, PLATFORMS, PYTHONS, Platform
 from tests.support import go_tools
-from tests.support.counts import PROVE, only_in_prove
+from tests.support.counts import only_in_prove
 from tests.testcluster import programs
 from tests.testcluster.calls import PATIENCE
 from tests.testcluster.fixtures import needs_programs
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 ARCHES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 HERE = next((one for one in PLATFORMS if (one.os, one.arch) == (sys.platform, ARCHES.get(platform.machine()))), None)
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
-TRIED = PYTHONS if PROVE else (RUNNING,)
+ENTRIES = [(NAME, "0o755", 0, 0), ("LICENSE", "0o644", 0, 0)]
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +39,32 @@ def here() -> Platform:
 
 @pytest.fixture(scope="module")
 def archive(here: Platform, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For this machine; in ``make test`` for this Python alone, since the wheels of all of them are downloaded."""
-    return plugin.build(tmp_path_factory.mktemp("dist"), here, TRIED)
+    """Build the archive for this machine."""
+    return plugin.build(tmp_path_factory.mktemp("dist"), here)
 
 
 @only_in_prove
 def test_two_builds_are_the_same_bytes(here: Platform, archive: Path, tmp_path: Path) -> None:
-    """So anybody can check what is published. ``make test`` has what the archive is made of: nobody's file, of no time."""
-    assert plugin.build(tmp_path, here, TRIED).read_bytes() == archive.read_bytes()
+    """So anybody can check what is published. ``make test`` has what the archive is made of: nobody's file, of no time, below."""
+    assert plugin.build(tmp_path, here).read_bytes() == archive.read_bytes()
 
 
-def test_an_archive_has_the_file_and_the_licence(archive: Path, tmp_path: Path) -> None:
-    """Executable, and nobody's; the file runs by itself, in a home that has nothing else."""
+def test_an_archive_has_the_file_and_the_licence(tmp_path: Path) -> None:
+    """Executable, of nobody and of no time, wherever the file was built."""
+    (tmp_path / NAME).write_text("the file")
+    archive = plugin._archive(tmp_path / "archive.tar.gz", tmp_path / NAME)
     with tarfile.open(archive) as tar:
-        assert [(one.name, oct(one.mode), one.uid, one.mtime) for one in tar] == [(NAME, "0o755", 0, 0), ("LICENSE", "0o644", 0, 0)]
+        assert [(entry.name, oct(entry.mode), entry.uid, entry.mtime) for entry in tar] == ENTRIES
+        assert [tar.extractfile(name).read() for name, *_ in ENTRIES] == [b"the file", (ROOT / "LICENSE").read_bytes()]  # type: ignore[union-attr]
+    assert archive.read_bytes()[4:8] == bytes(4)  # the time of gzip (RFC 1952)
+
+
+@only_in_prove
+def test_the_file_runs_by_itself(archive: Path, tmp_path: Path) -> None:
+    """In a home that has nothing else. ``make test`` has the archive, above, and runs the same entry point from the wheel
+    (tests/deploy/release/test_kubectl.py)."""
+    with tarfile.open(archive) as tar:
+        assert [(entry.name, oct(entry.mode), entry.uid, entry.mtime) for entry in tar] == ENTRIES
         tar.extract(NAME, tmp_path, filter="data")
     environ = {"HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
     done = subprocess.run([tmp_path / NAME, "--version"], env=environ, capture_output=True, text=True, timeout=PATIENCE, check=True)
@@ -61,7 +73,8 @@ def test_an_archive_has_the_file_and_the_licence(archive: Path, tmp_path: Path) 
 
 @only_in_prove
 def test_krew_installs_it_and_kubectl_runs_it(request: pytest.FixtureRequest, archive: Path, here: Platform, tmp_path: Path) -> None:
-    """The real ones, by the manifest, in a home that has nothing else. ``make test`` runs the file itself, above."""
+    """The real ones, by the manifest, in a home that has nothing else. ``make test`` runs its entry point by kubectl, from the wheel
+    (tests/deploy/release/test_kubectl.py)."""
     needs_programs(request.config)
     for one in PLATFORMS:
         (tmp_path / one.archive).write_bytes(archive.read_bytes())

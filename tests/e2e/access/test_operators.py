@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from catalog import Workload
-from policies.workloads.controllers import group_of
+from kube.templates import group_of
 from tests.e2e.judged import Judged, judged
 from tests.support.calls.expected_calls import NOTHING
 from tests.support.cases.kind_manifests import FOUND, Raw, calls

@@ -16,9 +16,9 @@ from analysis.audit.judged import AuditedDecision as Judgement
 from analysis.audit.judged import audit_pod
 from analysis.audit.outcomes import AuditResult, audit_results
 from analysis.audit.stored_pod import stored, widest
+from kube.templates import CONTROLLERS
 from policies.patch.applied import APPLIED
 from policies.verdict import AuditOutcome
-from policies.workloads.controllers import CONTROLLERS
 from sources.sources import Sources, load_sources
 from tests.e2e.differential.pods import generated
 from tests.e2e.judged import Judged, judged
@@ -27,7 +27,7 @@ from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.api import Raw, Reply
 from tests.testcluster.controlplane.cluster import Cluster
 
-PODS = count(60, 10_000)
+PODS = count(30, 10_000)
 PLATFORMS = "karpenter-aws,gfd"
 WIDE = widest(catalog())
 SPECS: dict[str, Raw] = {

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from certs.secret import to_data
 from tests.e2e.certificates.shared import Installation, registered
+from tests.support.counts import only_in_prove
 from tests.testcluster.addons.berth import create_namespace
 from tests.testcluster.controlplane import restarting
 
 
+@only_in_prove
 def test_a_store_of_before_the_first_ca(installation: Installation) -> None:
-    """The Secret comes back with the same CA, and so does the caBundle of a registration that is applied again: pods are judged."""
+    """The Secret comes back with the same CA, and so does the caBundle of a registration that is applied again: pods are judged.
+    `make test` has the Secret that comes back from memory in test_shared_certificates.py, and a restored store in tests/e2e/faults."""
     namespace = create_namespace(installation.cluster, "before-the-first-ca")
     copy = restarting.backup(installation.cluster)
     one = installation.started("before-the-first-ca")

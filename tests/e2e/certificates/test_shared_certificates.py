@@ -11,14 +11,14 @@ from certs.secret import CA_KEY, LEAF_KEY, to_data
 from cluster.certificates.registrations import MANAGER
 from registration.configurations import NAME
 from tests.e2e.certificates.shared import KINDS, REGISTRATION, SECRET, SERVICE, Installation, berth, creating, registered, served
-from tests.support.counts import count
+from tests.support.counts import count, only_in_prove
 from tests.testcluster.addons import installed
 from tests.testcluster.addons.berth import Berth, create_namespace
 from tests.testcluster.addons.installed import NAMESPACE
 from tests.testcluster.controlplane.api import Reply
 
 FAST = ("--ca-overlap", "4s")
-STARTS, CAS, LEAVES = count(2, 50), count(1, 20), count(3, 500)
+STARTS, CAS, LEAVES = count(1, 50), count(1, 20), count(2, 500)
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +74,9 @@ def test_the_ca_is_published_in_the_registration(installation: Installation, rep
         assert all(entry["f:clientConfig"] == {"f:caBundle": {}} for entry in owned.values())
 
 
-@pytest.mark.parametrize("value", ["", "bm9uc2Vuc2U="], ids=["emptied", "overwritten"])
+@pytest.mark.parametrize("value", [pytest.param("", id="emptied", marks=only_in_prove), pytest.param("bm9uc2Vuc2U=", id="overwritten")])
 def test_a_bundle_that_is_changed_is_healed(installation: Installation, replica: Berth, namespace: str, value: str) -> None:
-    """And what another manager has changed beside it stays."""
+    """And what another manager has changed beside it stays. `make test` has one that is overwritten."""
     right = installation.bundles()
     for kind in KINDS:
         found = installation.cluster.api.get(REGISTRATION, kind, NAME)

@@ -22,9 +22,9 @@ from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane
 
-MANY = count(5, 25)
-PAIRS = count(30, 200)
-ADDRESSES = count(40, 400)
+MANY = count(4, 25)
+PAIRS = count(20, 200)
+ADDRESSES = count(25, 400)
 """Pages that are looked for from the first ones on, by the links on them."""
 SEED = 19
 

@@ -107,7 +107,7 @@ def agree(cluster: Cluster, value: Raw) -> None:
 
 
 @given(random=randoms())
-@examples(400, 20_000)
+@examples(150, 20_000)
 def test_api_server_and_parser_agree(cluster: Cluster, random: Random) -> None:
     """On random objects of every kind, with a mistake in about half of them."""
     agree(cluster, Drawing(random=random, kind=random.choice(definition.KINDS)).object())
@@ -124,7 +124,7 @@ def test_api_server_and_parser_agree_on_a_form(cluster: Cluster, form: str) -> N
 def test_the_drawn_objects_reach_both_answers(cluster: Cluster) -> None:
     """Neither side of the law above is empty, for any kind."""
     for kind in definition.KINDS:
-        answers = [tried(cluster, Drawing(random=Random(seed), kind=kind).object()).ok for seed in range(count(60, 300))]
+        answers = [tried(cluster, Drawing(random=Random(seed), kind=kind).object()).ok for seed in range(count(30, 300))]
         assert 0.15 < sum(answers) / len(answers) < 0.85, kind
 
 

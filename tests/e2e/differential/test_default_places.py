@@ -80,7 +80,7 @@ def test_a_default_never_takes_a_node_away(alone: Cluster, tmp_path: Path) -> No
         create_namespace(alone, name, {SCOPE: "places"})
     nodes.add(alone, _labels())
     with registered(alone, "places", [policies], "--platforms", "karpenter-aws,gfd"), ThreadPoolExecutor(THREADS) as pool:
-        tried = list(pool.map(lambda number: _tried(alone, number), range(count(25, 650))))
+        tried = list(pool.map(lambda number: _tried(alone, number), range(count(15, 650))))
         list(pool.map(lambda one: _create(alone, one), tried))
         bound = _bound(alone)
     took = {one.number: [n for n in one.on if one.name("written", n) in bound] for one in tried}

@@ -19,7 +19,7 @@ from tests.support import results_page
 from tests.support.counts import PROVE, count
 from tests.testcluster.controlplane import restarting
 
-KILLS, ETCD_KILLS, CUTS, HOLES = count(3, 20), count(2, 10), count(3, 20), count(3, 20)
+KILLS, ETCD_KILLS, CUTS, HOLES = count(2, 20), count(1, 10), count(2, 20), count(2, 20)
 LONGEST = count(6, 10)
 """seconds for which something is gone, beside what it takes to start"""
 GROWS = 16.0

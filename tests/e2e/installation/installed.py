@@ -15,7 +15,7 @@ from tests.testcluster.controlplane.api import Api, Raw
 from tests.testcluster.kubelets.rig import Rig
 
 REPLICAS = 3
-RATE = float(count(10, 100))
+RATE = float(count(4, 100))
 """GPU pods a second"""
 MIB = 1 << 20
 DEPLOYMENT: Raw = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": RELEASE, "namespace": NAMESPACE}}

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.installation.arrivals import arriving, gpu_pod, is_policied
 from tests.e2e.installation.installed import RATE, Installation, is_ready
+from tests.support.counts import only_in_prove
 from tests.testcluster.addons.helm import RELEASE
 from tests.testcluster.addons.installed import NAMESPACE
 
@@ -19,6 +20,8 @@ KEPT = [
 ]
 """the definitions, by their resource policy, for with them all policies would go; and what the API server makes of them"""
 POLICIES = ("--set", "library.policies={berth-default},library.mode=Enforce")
+OTHER_USERS = ("--set", "podSecurityContext.runAsUser=1000680000,podSecurityContext.runAsGroup=0")
+"""as OpenShift chooses them"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,9 +36,9 @@ def installed(installation: Installation, team: str) -> None:
 
 
 def test_an_upgrade_and_a_rollback_fail_no_creation(installation: Installation, team: str) -> None:
-    """Every replica is replaced, twice, under load."""
+    """Every replica is replaced, twice, under load: by those of a user that the cluster chose, and back."""
     with arriving(installation.api, team, RATE) as load:
-        installation.upgrade(*POLICIES, "--set", "podAnnotations.changed=yes", "--wait")
+        installation.upgrade(*POLICIES, *OTHER_USERS, "--wait")
         installation.settle()
         installation.helm("rollback", RELEASE, "--wait")
         installation.settle()
@@ -86,15 +89,16 @@ def test_uninstalling_blocks_nothing_and_leaves_nothing(installation: Installati
     assert installation.left_behind() == KEPT
 
 
+@only_in_prove
 def test_a_first_installation_that_fails_blocks_nothing(installation: Installation, team: str) -> None:
     """While its image cannot be pulled, GPU pods are created as before; with one that can, and a user of the cluster's choice as on
-    OpenShift, policies act from the first replica on, and no creation fails."""
+    OpenShift, policies act from the first replica on, and no creation fails. `make test` has it without kubelets
+    (tests/deploy/test_taking_effect.py), and those users above."""
     with arriving(installation.api, team, RATE) as load:
         installation.install("--set", "image.tag=no-such-tag")
         installation.rig.cluster.wait_for(lambda: "image" in installation.waiting_for().lower(), "a pod to wait for its image")
         assert not installation.is_judged(team)
-        users = "podSecurityContext.runAsUser=1000680000,podSecurityContext.runAsGroup=0"
-        installation.upgrade(*POLICIES, "--set", users, "--wait")
+        installation.upgrade(*POLICIES, *OTHER_USERS, "--wait")
         installation.rig.cluster.wait_for(lambda: installation.is_judged(team), "a GPU pod to be admitted with what policies add")
     print(load)
     assert load.failed() == []

@@ -13,6 +13,7 @@ import yaml
 from catalog import MachineType
 from tests.e2e.karpenter.cases import POLICIES, PRODUCT, SIZES, cheapest
 from tests.e2e.karpenter.scenario import Scenario, opened, running
+from tests.support.counts import only_in_prove
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons.berth import LIBRARY
 from tests.testcluster.addons.karpenter import RESERVED
@@ -151,11 +152,17 @@ def test_what_the_shipped_policies_buy(scenario: Scenario, case: str, policy: st
     assert scenario.bought(case) == cheapest(gpus, capacity, inside(shipped["spec"]["default"]))
 
 
-def test_do_not_disrupt_keeps_a_training_pod_through_consolidation(scenario: Scenario) -> None:
-    """Of twins on half-empty machines the unprotected one is moved to a cheaper one, and Berth's protectFor: Always keeps the other."""
-    machine, smaller = cheapest(3, "on-demand"), cheapest(1, "on-demand")
+def test_a_training_pod_is_marked_for_karpenter(scenario: Scenario) -> None:
+    """Berth's protectFor: Always tells Karpenter not to disrupt the pod, and its unprotected twin has no such mark."""
     assert scenario.before["protected"]["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] == "true"
     assert "karpenter.sh/do-not-disrupt" not in scenario.before["twin"]["metadata"]["annotations"]
+
+
+@only_in_prove
+def test_do_not_disrupt_keeps_a_training_pod_through_consolidation(scenario: Scenario) -> None:
+    """Of twins on half-empty machines Karpenter moves the unprotected one to a cheaper one, and keeps the other. `make test` has the mark
+    that it obeys, above."""
+    machine, smaller = cheapest(3, "on-demand"), cheapest(1, "on-demand")
     scenario.cluster.wait_for(lambda: _moved(scenario, "twin"), "Karpenter to move the unprotected twin", MOVING_SECONDS)
     assert scenario.bought("twin") == smaller
     _wait_for_two_looks(scenario)

@@ -7,6 +7,7 @@ import contextlib
 import pytest
 
 from tests.e2e.kubelets import answering
+from tests.support.counts import only_in_prove
 from tests.testcluster.controlplane.processes import ClusterFailed
 from tests.testcluster.kubelets.rig import Rig
 
@@ -88,16 +89,19 @@ def test_a_rolling_update_replaces_every_pod(kubelets: Rig, service: str) -> Non
     kubelets.cluster.wait_for(lambda: answering.asked(kubelets, service) in answering.names(kubelets, NAME), "an answer of a new pod")
 
 
+@only_in_prove
 def test_a_drain_moves_pods(kubelets: Rig, service: str) -> None:
-    """They are evicted, and run elsewhere."""
+    """They are evicted, and run elsewhere. Tests of `make prove` alone drain nodes, so `make test` needs none of it."""
     kubelets.drain("node-1")
     answering.rolled(kubelets, NAME)
     assert "node-1" not in {pod["spec"]["nodeName"] for pod in answering.pods(kubelets, NAME)}  # drain waits until they have ended
     kubelets.uncordon("node-1")
 
 
+@only_in_prove
 def test_pods_of_a_vanished_node_are_called_no_more(kubelets: Rig, service: str) -> None:
-    """Their addresses leave the Service once the node is not heard of, others take their place; the node comes back with its images."""
+    """Their addresses leave the Service once the node is not heard of, others take their place; the node comes back with its images.
+    Tests of `make prove` alone stop nodes, so `make test` needs none of it."""
     lost = answering.pods(kubelets, NAME)[0]
     node, address = lost["spec"]["nodeName"], lost["status"]["podIP"]
     kubelets.stop_node(node)
@@ -107,8 +111,10 @@ def test_pods_of_a_vanished_node_are_called_no_more(kubelets: Rig, service: str)
     kubelets.cluster.wait_for(lambda: lost["metadata"]["name"] not in answering.names(kubelets, NAME), "the lost pod to be cleared away")
 
 
+@only_in_prove
 def test_all_comes_back_after_a_stop_of_everything(kubelets: Rig, service: str) -> None:
-    """API server, etcd and every machine; the same objects, and pods that answer, with nothing typed."""
+    """API server, etcd and every machine; the same objects, and pods that answer, with nothing typed. Tests of `make prove` alone stop
+    everything, so `make test` needs none of it."""
     kubelets.restart_control_plane()
     kubelets.stop_everything()
     kubelets.start_everything()

@@ -32,7 +32,7 @@ from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
 
 REPLICAS = 3
-WRITES, CREATIONS = count(20, 200), count(6, 60)
+WRITES, CREATIONS = count(10, 200), count(6, 60)
 BAR = 0.25
 """seconds: the issue's, of p99"""
 BERTH = f"system:serviceaccount:{installed.NAMESPACE}:{installed.ACCOUNT}"

@@ -27,7 +27,7 @@ from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.etcd import Etcd, store
 from tests.testcluster.fixtures import control_plane
 
-POISONS = count(300, 20_000)
+POISONS = count(150, 20_000)
 REPLICAS = 2
 WRITERS = 4
 TAKEN = count(1, 2) * PATIENCE

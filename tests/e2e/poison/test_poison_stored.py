@@ -14,7 +14,7 @@ from policies.policy import API_VERSION, GROUP
 from tests.e2e.poison import replica_log, undisturbed
 from tests.support.cluster.policy_writes import own_policy
 from tests.support.cluster.replicas import Caller
-from tests.support.counts import count
+from tests.support.counts import count, only_in_prove
 from tests.testcluster.addons.berth import Berth, create_namespace, listening, serve, start
 from tests.testcluster.addons.installed import install
 from tests.testcluster.controlplane.cluster import Cluster, Options
@@ -68,7 +68,7 @@ BY_EDITORS = {
 """what whoever may write in one namespace can nest as deep as the API server reads"""
 
 
-@pytest.mark.parametrize("what", BY_EDITORS)
+@pytest.mark.parametrize("what", ["managedFields", pytest.param("opaque parameters of a claim", marks=only_in_prove)])
 def test_what_is_nested_deeply_stops_nobody(stored: Stored, what: str) -> None:
     """With such an object in one namespace, others' policies are followed as ever, and a new replica becomes ready."""
     path, value = BY_EDITORS[what]

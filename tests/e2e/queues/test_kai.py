@@ -23,7 +23,7 @@ OTHER = "team-b"
 """A queue that no policy allows"""
 GATE = {"name": "tests.berth.dev/gate"}
 FAMILY = "nvidia.com/gpu.family"
-PODS = count(4, 8)
+PODS = count(2, 8)
 POLICIES: dict[str, Raw] = {
     "queued": {"default": {"queue": {"kai": "team-a"}}, "require": {"families": {"in": ["hopper"]}}},
     "required": {"require": {"queue": {"kai": ["team-a"]}}},

@@ -23,7 +23,7 @@ from tests.testcluster.controlplane.cluster import RUNS_FOR, Cluster
 from tests.testcluster.fixtures import control_plane, needs_sources
 
 GPUS = 8
-OF_EACH = count(2, 25)
+OF_EACH = count(1, 25)
 """Workloads of each kind, with GPUs and without, in each namespace."""
 GROUPS = ("jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "ray.io")
 PREEMPTION = {"preemption": {"withinClusterQueue": "LowerPriority"}}

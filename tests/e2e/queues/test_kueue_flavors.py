@@ -16,7 +16,7 @@ import pytest
 
 from policies.facts.admission_queues import KINDS
 from tests.e2e.workloads import NVIDIA
-from tests.support.counts import count
+from tests.support.counts import count, only_in_prove
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster import thirdparty
 from tests.testcluster.addons import berth, installed, kueue, nodes
@@ -156,13 +156,14 @@ def test_a_job_that_policy_keeps_out_of_the_only_flavor(world: World) -> None:
 @pytest.mark.parametrize(
     ("queue", "spec", "words"),
     [
-        ("ampere", {"nodeSelector": {FAMILY: "hopper"}}, f"ampere has {FAMILY}=ampere"),
+        pytest.param("ampere", {"nodeSelector": {FAMILY: "hopper"}}, f"ampere has {FAMILY}=ampere", marks=only_in_prove),
         ("tainted", {}, f"tainted has taint {NVIDIA}=present:NoSchedule"),
     ],
     ids=["selector", "taint"],
 )
 def test_a_job_that_matches_no_flavor_waits_in_kueue(world: World, queue: str, spec: Raw, words: str) -> None:
-    """It is told, and Kueue says the same in a condition; `why` says what it waits for and what to type."""
+    """It is told, and Kueue says the same in a condition; `why` says what it waits for and what to type. `make test` has selectors among
+    the random Jobs below."""
     made = job(queue, **spec)
     name = made["metadata"]["name"]
     (told,) = world.created(made).warnings
@@ -175,8 +176,9 @@ def test_a_job_that_matches_no_flavor_waits_in_kueue(world: World, queue: str, s
     assert CODE in found["next"]
 
 
+@only_in_prove
 def test_a_tolerated_taint_is_none(world: World) -> None:
-    """The toleration stands in the template, where Kueue reads it."""
+    """The toleration stands in the template, where Kueue reads it. `make test` has tolerations among the random Jobs below."""
     assert world.created(job("tainted", "tolerates", tolerations=[TOLERATED])).warnings == ()
     world.cluster.wait_for(lambda: world.condition("tolerates", "Admitted")[0] == "True", "Kueue to admit the Job")
 
@@ -242,7 +244,7 @@ def _random_spec(random: Random) -> Raw:
 def test_what_is_told_is_what_kueue_does(world: World) -> None:
     """Of random Jobs in a namespace without policies: Kueue gives quota to those, and only to those, that are not warned of."""
     random, told, names = Random(244), {}, []
-    for _ in range(count(24, 240)):
+    for _ in range(count(12, 240)):
         queue = random.choice(list(QUEUES))
         made = job(queue, **_random_spec(random))
         reply = world.cluster.api.try_create(made, FREE)

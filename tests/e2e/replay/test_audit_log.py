@@ -25,7 +25,7 @@ from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
 
-PODS = count(60, 5_000)
+PODS = count(30, 5_000)
 PLATFORMS = "karpenter-aws,gfd"
 AUDIT: Raw = {
     "apiVersion": "audit.k8s.io/v1",

@@ -51,7 +51,7 @@ def test_the_api_server_takes_what_is_written(cluster: Cluster, new_namespace: N
     namespace, random, tried = new_namespace(), Random(20), 0
     texts: set[str] = set()
     served = {one["version"] for one in cluster.api.call("GET", "/apis/resource.k8s.io").body["versions"]}
-    while tried < count(300, 10_000):
+    while tried < count(120, 10_000):
         facts = facts_of(random, CATALOG, policies(random))
         for _ in range(8):
             made = any_claim(random)
@@ -120,7 +120,7 @@ def test_the_scheduler_allocates_what_is_allowed(
     """Out of two of each model: a device that every policy allows by the reference, and one wherever there is such a device; none
     where there is none. No selector fails."""
     random, outcomes = Random(11), {"given": 0, "none": 0}
-    while sum(outcomes.values()) < count(12, 200):
+    while sum(outcomes.values()) < count(8, 200):
         given = policies(random, defaults=False, more=False)
         facts = facts_of(random, CATALOG, given)
         driver = random.choice(sorted({device["driver"] for _, device in devices.values()}))

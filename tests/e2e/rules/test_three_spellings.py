@@ -87,7 +87,7 @@ def clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
             by_dra.api.create(one)
         for gpu in gpus():
             by_dra.api.create(dra.slice_of(gpu.model.lower(), DRIVER, list(devices(gpu))))
-        yield Clusters(plugin, by_dra, count(12, 500) if request.param == CURRENT else 40)
+        yield Clusters(plugin, by_dra, count(8, 500) if request.param == CURRENT else 40)
 
 
 def devices(gpu: Gpu) -> Iterator[Raw]:

@@ -14,9 +14,9 @@ from tests.support.generators.random_worlds import catalog
 from tests.support.scheduling import random_places
 from tests.testcluster.controlplane.cluster import Cluster
 
-ROUNDS = count(2, 50)
+ROUNDS = count(1, 50)
 NODES, PODS = 8, 40
-"""of one round; in all 80 pods in make test, 2,000 in make prove"""
+"""of one round; in all 40 pods in make test, 2,000 in make prove"""
 
 
 def test_whether_a_pod_is_bound_is_known_before(plain: Cluster) -> None:

@@ -25,7 +25,7 @@ from tests.support.scheduling.every_change import fits_after
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 
-PODS = count(30, 1000)
+PODS = count(15, 1000)
 OF_A_ROUND = 10
 """Pods beside each other: what is free gets less from one to the next."""
 MOST_UNMENDED = 0.01

@@ -16,7 +16,7 @@ from tests.support.generators.random_worlds import catalog
 from tests.support.scheduling import random_places
 from tests.testcluster.controlplane.cluster import Cluster
 
-ROUNDS = count(2, 25)
+ROUNDS = count(1, 25)
 NODES, PODS = 4, 40
 """of one round"""
 

@@ -25,7 +25,7 @@ from tests.testcluster.controlplane.starting import http_ok
 GPU = "nvidia.com/gpu"
 DEVICES = 8
 """of a node"""
-NODES, PODS = count(12, 64), count(80, 500)
+NODES, PODS = count(8, 64), count(50, 500)
 SIZES = (1, 1, 1, 1, 2, 2, 4, 8)
 """of pods, in GPUs: most are small, as in the traces of Philly and Helios; any of 1 to 8 is drawn for one in eight"""
 TAKEN = 0.6

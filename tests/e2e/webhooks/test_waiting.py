@@ -27,7 +27,7 @@ from tests.testcluster.controlplane.cluster import Cluster
 
 NAME, DRIVER = "waiting", "gpu.nvidia.com"
 LABELS = {SCOPE: NAME, "policy": NAME}
-PODS = number_of(16, 40)
+PODS = number_of(6, 40)
 REPLICAS = (1, 3, 5, 10)[: number_of(2, 4)]
 _number = count()
 

@@ -262,7 +262,7 @@ POOLS = st.builds(
 
 
 @given(nodes=st.lists(LABELS, max_size=6), pools=st.lists(POOLS, max_size=3), gone=st.sets(st.integers(0, 5)), seed=st.integers())
-@examples(300, 20_000)
+@examples(120, 20_000)
 def test_what_is_said_has_no_order_and_loses_nothing(nodes: list[dict[str, str]], pools: list[NodePool], gone: set[int], seed: int) -> None:
     """Replicas that see the same say the same; with fewer nodes, what was certain still is; names come in the catalog's order."""
     facts = cluster(*nodes, pools=pools)
@@ -279,7 +279,7 @@ def test_what_is_said_has_no_order_and_loses_nothing(nodes: list[dict[str, str]]
 
 
 @given(labels=LABELS)
-@examples(300, 20_000)
+@examples(120, 20_000)
 def test_the_labels_that_are_kept_are_enough(labels: dict[str, str]) -> None:
     """A node whose other labels were dropped is seen as before, by all that reads labels of nodes."""
     entry, *_ = read_facts("Node", {"metadata": {"name": "n", "labels": labels}}, platform_detection.node_keys(CATALOG))

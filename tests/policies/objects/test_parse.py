@@ -16,6 +16,7 @@ from kube.taints import Taint, TolerationPattern
 from policies.document import Document
 from policies.objects import parse as policy_parse
 from policies.policy import Bounds, InNotIn, LongRuns, MachineFields, MigDefault, Policy, PolicySet
+from tests.support.counts import count
 
 MODELS = ("T4", "L4", "A100-40GB", "A100-80GB", "H100-80GB")
 
@@ -381,7 +382,7 @@ LEAVES = st.sampled_from([None, True, 3, 0.5, "hopper", "A100", "2h", "10gb", "s
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count(120, 2_000), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(["ClusterGPUPolicy", "GPUNodeTemplate"]), spec=st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5))
 def test_any_value_is_understood_or_told(kind: str, spec: dict[str, object], catalog: Catalog) -> None:
     """No value crashes the parser: an object is in the set exactly when nothing is wrong with it."""

@@ -62,7 +62,7 @@ def random_object(random: Random) -> Policy | NodeTemplate:
 
 def test_what_is_written_is_what_is_understood() -> None:
     """A random policy or template, written as an object, is read back as it was, without an error."""
-    for seed in range(count(300, 20_000)):
+    for seed in range(count(150, 20_000)):
         one = sayable(random_object(Random(seed)))
         thing = written(one)
         found = understand(thing, thing["kind"], NAMES)
@@ -96,7 +96,7 @@ def test_what_is_left_out_or_taken_away_is_no_longer_the_same() -> None:
             assert read_back(understand(thing, thing["kind"], NAMES)) != one, f"Random({seed}) without {name}"
 
 
-@examples(100, 20_000)
+@examples(50, 20_000)
 @given(
     st.sampled_from(KINDS), st.dictionaries(st.text(max_size=12), ANYTHING, max_size=4), METADATA, st.one_of(ANYTHING, of_fields(FIELDS))
 )

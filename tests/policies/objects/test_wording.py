@@ -240,7 +240,7 @@ def leaves(raw: Any, path: str) -> dict[str, Any]:
 
 
 @given(randoms())
-@examples(25, 1000)
+@examples(15, 1000)
 def test_every_field_that_an_object_writes_is_found_by_its_path(random: Random) -> None:
     """The typed object has a value for exactly those settings that its document has."""
     found = world(random).policy_set
@@ -254,7 +254,7 @@ def test_every_field_that_an_object_writes_is_found_by_its_path(random: Random) 
 
 
 @given(randoms())
-@examples(25, 1000)
+@examples(15, 1000)
 def test_limits_merge_as_the_plan_merges_them(random: Random) -> None:
     """The value in effect and who set it, by ``Field.merge``, are those that the rules judge by."""
     facts = world(random, ENFORCE).snapshot.facts_for(random.choice(NAMESPACES))

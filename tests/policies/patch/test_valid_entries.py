@@ -28,7 +28,7 @@ def claimed(text: str, write: Write) -> list[Entry]:
 
 
 @given(audited())
-@examples(200, 20_000)
+@examples(80, 20_000)
 def test_a_stored_pod_is_judged_as_it_arrived(case: Case) -> None:
     """Without what the policies in force wrote into it, it gets the same edits, and the same is said of policies in Audit and Warn."""
     facts, first = case.world.snapshot.facts_for(case.request.namespace), mutated(case, case.request.pod)

@@ -66,7 +66,9 @@ def test_a_pool_that_takes_no_part() -> None:
     assert [pool.ready for one in (gone, waits) if (pool := reader().read(one))] == [False, False]
 
 
-@given(st.dictionaries(st.sampled_from(["spec", "status", "template", "limits"]), st.recursive(st.none() | st.text(), st.lists)))
+@given(
+    st.dictionaries(st.sampled_from(["spec", "status", "template", "limits"]), st.recursive(st.none() | st.text(), st.lists, max_leaves=5))
+)
 def test_no_content_makes_it_raise(content: dict[str, Any]) -> None:
     """A NodePool may have been written past its definition."""
     assert PoolReader(catalog(), {}).read({"metadata": {"name": "x"}, **content}) is not None

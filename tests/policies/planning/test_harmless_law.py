@@ -51,7 +51,7 @@ def places(verdict: Verdict) -> list[tuple[Any, ...]]:
     return [(e.op, e.path, e.value) for e in verdict.edits if e.rule in ("node_affinity", "mig_resources", "tolerations")]
 
 
-@examples(40, 10_000)
+@examples(25, 10_000)
 @given(cases())
 def test_no_default_chooses_nodes_for_a_part_of_a_gpu(case: Case) -> None:
     """By HAMi's, KAI's, Run:ai's and Volcano's words: renamed is nothing, and what is written is what is required alone."""
@@ -67,7 +67,7 @@ def grace_edit(verdict: Verdict) -> Edit | None:
     return next((e for e in verdict.edits if e.path == ("spec", "terminationGracePeriodSeconds")), None)
 
 
-@examples(40, 10_000)
+@examples(25, 10_000)
 @given(cases())
 def test_a_grace_that_somebody_wrote_is_raised_by_a_floor_alone(case: Case) -> None:
     """A default raises 30 and nothing written; never past a maximum, nor past what every platform in force grants."""
@@ -90,7 +90,7 @@ def test_a_grace_that_somebody_wrote_is_raised_by_a_floor_alone(case: Case) -> N
         assert not grants or not all(grants) or edit.value <= max(min(seconds) for seconds in grants)
 
 
-@examples(40, 10_000)
+@examples(25, 10_000)
 @given(hostile())
 def test_a_floor_only_tightens(drawn: tuple[Case, tuple[Policy, ...]]) -> None:
     """What a namespace requires at least takes nothing of what the cluster does: whom both admit, the cluster alone admits."""
@@ -102,7 +102,7 @@ def test_a_floor_only_tightens(drawn: tuple[Case, tuple[Policy, ...]]) -> None:
         assert judged(case, pod=final, phase="validate").violations == ()
 
 
-@examples(40, 10_000)
+@examples(25, 10_000)
 @given(cases())
 def test_a_slice_is_told_to_whom_it_was_given(case: Case) -> None:
     """By a default: of each rename, once, and of none that the author asked for."""

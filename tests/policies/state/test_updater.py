@@ -84,7 +84,7 @@ WRONG: Raw = {"mode": "Enforec"}
 # --- the law -----------------------------------------------------------------------------------------------------------
 
 
-@examples(8, 200)
+@examples(5, 200)
 @given(randoms())
 def test_every_step_decides_as_made_anew(random: Random) -> None:
     """Whatever comes, changes and goes, wrong or right, in whatever batches: what acts is what should, and it decides so; the snapshot is
@@ -117,7 +117,7 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-@examples(8, 200)
+@examples(5, 200)
 @given(randoms())
 def test_batches_may_be_cut_anywhere(random: Random) -> None:
     """One by one, or many at once of which the newest counts: with the last good forms told, the end is the same."""
@@ -163,7 +163,7 @@ def interrupted(followed: Updater, batch: dict[Key, Change], call: int) -> bool:
     return False
 
 
-@examples(8, 200)
+@examples(5, 200)
 @given(randoms())
 def test_a_batch_that_fails_can_be_applied_again(random: Random) -> None:
     """Wherever an exception comes: nothing of the batch acts, and once it is applied again the snapshot is that of what acts."""

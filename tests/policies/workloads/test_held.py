@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.document import path_text
+from kube.tree import dotted
 from policies.policy import PolicySet
 from policies.workloads.held import find_held
 from tests.support.cases import golden
@@ -17,7 +17,7 @@ SNAPSHOT = build(PolicySet(policies=(), templates=()), golden.catalog_with())
 
 def found(spec: Any, **fields: Any) -> list[str]:
     return [
-        f"{one.name}{' in a text' if one.in_text else ''} at {path_text(one.path)}" for one in find_held({"spec": spec, **fields}, SNAPSHOT)
+        f"{one.name}{' in a text' if one.in_text else ''} at {dotted(one.path)}" for one in find_held({"spec": spec, **fields}, SNAPSHOT)
     ]
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from analysis.admission_preview import preview_admission
+from kube.templates import bare_pod
 from kube.tree import set_at
 from policies.document import Document, InputError
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.workloads import pod_schema
-from policies.workloads.controllers import bare_pod
 from sources.sources import Sources, load_sources
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.document import Document, InputError, path_text
+from kube.tree import dotted
+from policies.document import Document, InputError
 from policies.workloads.pods import Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
 from tests.support.cases import golden
@@ -26,7 +27,7 @@ def test_each_template_is_one_pod() -> None:
     """With its place in the workload, its namespace and who creates it."""
     (made,) = pods("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": {"template": GOOD}}}})
     assert isinstance(made, Templated)
-    assert path_text(made.template) == "spec.jobTemplate.spec.template"
+    assert dotted(made.template) == "spec.jobTemplate.spec.template"
     assert made.pod["metadata"]["namespace"] == "ml"
     assert made.user == "system:serviceaccount:kube-system:job-controller"
 
@@ -99,7 +100,7 @@ POD: dict[str, Any] = {"containers": [{"name": "main", "resources": ASKS}]}
 def test_an_operators_object_tells_what_its_pods_ask_for(api_version: str, kind: str, spec: Any, places: list[str]) -> None:
     """Each in the place where its operator reads it."""
     made = pods(api_version, kind, {"spec": spec})
-    assert [path_text(one.template) for one in made if isinstance(one, Templated)] == places
+    assert [dotted(one.template) for one in made if isinstance(one, Templated)] == places
     assert [one.pod["spec"]["containers"][0]["resources"]["limits"] for one in made if isinstance(one, Templated)] == [
         ASKS["limits"]
     ] * len(places)

@@ -72,11 +72,13 @@ def until(found: Any, what: str) -> Any:
 def started(
     folder: Path, *options: str, program: Sequence[str] = COMMAND, cwd: Path = ROOT
 ) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """The process and its log, whatever becomes of it; killed on leaving. Self-signed unless ``options`` name a certificate."""
+    """The process and its log, whatever becomes of it; killed on leaving. Self-signed unless ``options`` name a certificate, and for
+    one platform unless they name others: the tables of all take a quarter of the start."""
     log = folder / "log"
     with log.open("wb") as written:
         tls = [] if "--tls-cert" in options else ["--self-signed", str(folder / "tls")]
-        command = [*program, *tls, "--listen", "127.0.0.1:0", *PATIENT, *options]
+        platforms = [] if "--platforms" in options else ["--platforms", "karpenter-aws"]
+        command = [*program, *tls, *platforms, "--listen", "127.0.0.1:0", *PATIENT, *options]
         with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=written) as process:
             try:
                 yield process, log

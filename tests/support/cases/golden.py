@@ -139,7 +139,9 @@ def decide(case: Case) -> DecidedCase:
     if request is None:
         return DecidedCase(case, decision, Verdict(judged=False))
     review = claim_review.from_document(review_of(given["claim"], namespace=given["namespace"], user=given["user"]))
-    return DecidedCase(case, decision, judging.evaluate_claim(review.request(given["phase"]), case.facts(given["namespace"])))
+    return DecidedCase(
+        case, decision, judging.evaluate_claim(claim_review.request_of(review, given["phase"]), case.facts(given["namespace"]))
+    )
 
 
 def rewrite(case: Case, outcome: Mapping[str, Any]) -> None:

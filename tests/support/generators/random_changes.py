@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from kube.node import STARTED
+from kube.labels import GPU_DISCOVERED
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.offered_devices import STACKS
@@ -199,7 +199,7 @@ def _fact(random: Random, key: Key) -> Raw:
             return {"metadata": {**metadata, "labels": labels}}
         case "Node":
             labels = NODES[random.choice((name, name, *NODES))]
-            started = random.choice(({}, {STARTED: "1790000000"}, {STARTED: "1800000000"}))
+            started = random.choice(({}, {GPU_DISCOVERED: "1790000000"}, {GPU_DISCOVERED: "1800000000"}))
             plugged = random.choice(({}, {"nvidia.com/gpu": "0"}, {"nvidia.com/gpu": "8"}, {"amd.com/gpu": "1", "x.io/y": "2"}))
             return {
                 "metadata": {**metadata, "labels": {**labels, **started, "zone": random.choice("ab")}},

@@ -29,7 +29,7 @@ def first_of(*choices: Raw) -> Raw:
 
 def review_of(made: Raw, *, namespace: str = "ml", user: str = "alice", dry_run: bool = False, uid: str = "u-1") -> Raw:
     """The AdmissionReview of its creation."""
-    resource = next(plural for plural, kind in KINDS.items() if kind == made["kind"])
+    resource = next(plural for (_, plural), kind in KINDS.items() if kind == made["kind"])
     group, _, version = made["apiVersion"].partition("/")
     return {
         "apiVersion": "admission.k8s.io/v1",

@@ -17,7 +17,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from analysis.reviews import claim_review, review, workload_review
+from analysis.reviews import claim_review, review, workload_advice, workload_review
 from policies.claims import judging
 from policies.engine import evaluate
 from registration.entries import DEFAULT, InstallChoices
@@ -136,9 +136,10 @@ def violations(made: Cluster, asked: AdmissionRequest, outcome: Outcome) -> tupl
     stored = replace(asked, object=outcome.stored)
     document = json.loads(review_of(stored, "law"))
     if asked.resource == CLAIMS:
-        return judging.evaluate_claim(claim_review.from_document(document).request("validate"), snapshot.facts_for(NAMESPACE)).violations
+        request = claim_review.request_of(claim_review.from_document(document), "validate")
+        return judging.evaluate_claim(request, snapshot.facts_for(NAMESPACE)).violations
     if asked.resource == JOBSETS:
-        return workload_review.evaluate_workload(workload_review.from_document(document), snapshot).violations
+        return workload_review.evaluate_workload(workload_advice.from_document(document), snapshot).violations
     return evaluate(review.from_document(document).in_phase("validate"), snapshot.facts_for(NAMESPACE)).violations
 
 
@@ -210,7 +211,7 @@ class Admission(RuleBasedStateMachine):
 
 def test_nothing_that_is_stored_violates_an_enforced_policy() -> None:
     """Whatever happens in which order."""
-    steps = settings(max_examples=count(20, 20_000), stateful_step_count=50, deadline=None, phases=[Phase.generate])
+    steps = settings(max_examples=count(10, 20_000), stateful_step_count=50, deadline=None, phases=[Phase.generate])
     run_state_machine_as_test(Admission, settings=steps)
 
 

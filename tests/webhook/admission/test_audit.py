@@ -30,7 +30,7 @@ def in_mode(case: Case, mode: Any, *ids: str) -> World:
     return with_policies(case.world, policies)
 
 
-@examples(60, 20_000)
+@examples(30, 20_000)
 @given(audited())
 def test_the_recorded_patch_is_the_patch_of_enforce(case: Case) -> None:
     """Each policy of the annotation, switched alone to Enforce, makes the server send just that patch or that denial."""
@@ -48,7 +48,7 @@ def codes(sent: dict[str, Any]) -> list[str]:
     return [line.removeprefix("- ") for line in message.splitlines()]
 
 
-@examples(60, 20_000)
+@examples(30, 20_000)
 @given(audited())
 def test_an_audited_pod_is_unchanged(case: Case) -> None:
     """With every policy in Audit the answer allows, patches nothing and warns of nothing, and the pod in the review is as it was."""

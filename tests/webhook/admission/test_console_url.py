@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from analysis.reviews.review import WARNING_LENGTH, WARNINGS_TOTAL
+from kube.review import WARNING_LENGTH, WARNINGS_TOTAL
 from policies.state.snapshot import Snapshot
 from sources.sources import Sources, SourcesError, load_sources
 from telemetry import log

@@ -10,8 +10,8 @@ import orjson
 import pytest
 from hypothesis import given
 
-from analysis.reviews import review
 from analysis.reviews.review import ReviewError
+from kube.review import API_VERSION, KIND
 from policies.request import Phase, Request
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
@@ -49,7 +49,7 @@ def body(request: Request, namespace: str) -> bytes:
         "resource": {"group": "", "version": "v1", "resource": "pods"},
         "object": request.pod,
     }
-    return orjson.dumps({"apiVersion": review.API_VERSION, "kind": review.KIND, "request": asked})
+    return orjson.dumps({"apiVersion": API_VERSION, "kind": KIND, "request": asked})
 
 
 def answered(phase: Phase, sent: bytes, snapshot: Snapshot, lines: list[Line], decisions: Decisions | None = None) -> Any:
@@ -92,7 +92,7 @@ def wholly_alike(random: Random, lines: list[Line], batches: int) -> int:
     return found
 
 
-@examples(8, 250)
+@examples(5, 250)
 @given(random=randoms())
 def test_answers_are_those_of_a_server_that_was_just_started(random: Random, lines: list[Line]) -> None:
     """Byte for byte and log line for log line, at every step of random changes, though what was decided under the snapshots before

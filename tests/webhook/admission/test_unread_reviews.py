@@ -12,13 +12,14 @@ import orjson
 import pytest
 
 from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS
+from kube.review import Head, head_of
 from policies.state.snapshot import Snapshot
 from server.limits import UID_BYTES
 from sources.sources import Sources, load_sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
-from webhook.admission.unread_reviews import Head, head_of
+from webhook.admission.unread_reviews import may_deny
 
 ROOT = Path(__file__).parent.parent.parent
 BODY = (ROOT / "reviews" / "pods-create-train-llama.json").read_bytes()
@@ -149,13 +150,13 @@ def test_where_the_namespace_is_unknown_any_policy_counts(snapshot: Snapshot) ->
     """Nobody's large pod passes because its name fills the first bytes; under Audit alone nothing is denied."""
     head = head_of(sent("default", "x" * UID_BYTES)[:UID_BYTES])
     assert head == Head(UID, None)
-    assert head.enforced(snapshot)
-    assert not head.enforced(snapshot.with_policies(c for c in snapshot.policies if c.mode != "Enforce"))
+    assert may_deny(snapshot, head.namespace)
+    assert not may_deny(snapshot.with_policies(c for c in snapshot.policies if c.mode != "Enforce"), None)
 
 
 def test_a_namespace_whose_labels_have_not_come_counts_as_unknown(snapshot: Snapshot) -> None:
     """Which policies are for it is not known yet."""
-    assert Head(UID, "new").enforced(replace(snapshot, by_labels=True, every_namespace=True))
+    assert may_deny(replace(snapshot, by_labels=True, every_namespace=True), "new")
 
 
 @pytest.mark.parametrize(
@@ -201,4 +202,4 @@ def test_every_recorded_review_tells_its_namespace() -> None:
     """As a real API server wrote them."""
     for path in sorted((ROOT / "reviews").iterdir()):
         asked = json.loads(path.read_bytes())["request"]
-        assert head_of(path.read_bytes()[:UID_BYTES]) == Head(asked["uid"], asked["namespace"]), path.name
+        assert head_of(path.read_bytes()[:UID_BYTES]) == Head(asked["uid"], asked["namespace"], asked["kind"]["group"]), path.name

@@ -37,11 +37,12 @@ def put(folder: Path, name: str, text: str | None = None) -> None:
 
 
 def looks(folder: Path, *changes: tuple[str, str | None] | None) -> list[LoadedSources | str | None]:
-    """What is found at the start and at each look; before a look its change is made."""
+    """What is found at the start and at each look; before a look its change is made. ``asyncio.run`` would format it."""
+    found: list[LoadedSources | str | None] = []
 
-    async def follow() -> list[LoadedSources | str | None]:
+    async def follow() -> None:
         followed = ChangedFiles(Sources(policies=(str(folder),)))
-        found: list[LoadedSources | str | None] = [await followed.first()]
+        found.append(await followed.first())
         for change in changes:
             if change:
                 put(folder, *change)
@@ -49,9 +50,9 @@ def looks(folder: Path, *changes: tuple[str, str | None] | None) -> list[LoadedS
                 found.append(await followed.changed())
             except SourcesError as error:
                 found.append(str(error))
-        return found
 
-    return asyncio.run(follow())
+    asyncio.run(follow())
+    return found
 
 
 def names(found: LoadedSources | str | None) -> list[str] | str | None:
@@ -214,17 +215,17 @@ def test_what_can_be_read_but_once_is_not_followed(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 
-    async def follow() -> tuple[LoadedSources, LoadedSources | None]:
+    async def follow() -> tuple[list[str] | str | None, tuple[str, ...], LoadedSources | None]:
         followed = ChangedFiles(Sources(policies=(str(tmp_path / "a.yaml"), str(pipe))))
         threading.Thread(target=pipe.write_text, args=(POLICY.replace("NAME", "b"),), daemon=True).start()
         first = await followed.first()
         put(tmp_path, "a", POLICY.replace("NAME", "c"))
         await followed.changed()
-        return first, await followed.changed()
+        return names(first), first.warnings, await followed.changed()
 
-    first, later = asyncio.run(follow())
-    assert (names(first), later) == (["a", "b"], None)
-    assert any("can be read only once, so changes of policies are not detected" in warning for warning in first.warnings)
+    first, warnings, later = asyncio.run(follow())
+    assert (first, later) == (["a", "b"], None)
+    assert any("can be read only once, so changes of policies are not detected" in warning for warning in warnings)
 
 
 def left_to_collect(folder: Path, text: str) -> int:

@@ -161,7 +161,7 @@ def expected(value: Raw, given: list[Raw]) -> Raw:
 def test_what_is_written_is_what_the_model_says_once_and_in_any_order() -> None:
     """Idempotent, whatever the order of policies, never over what an author wrote, and all of it recorded."""
     random, wrote = Random(20), 0
-    for _ in range(count(400, 4000)):
+    for _ in range(count(200, 4000)):
         given, value = policies(random), workload(random)
         verdict = judged(value, world(given))
         once = after(value, verdict)
@@ -179,7 +179,7 @@ def test_what_is_written_is_what_the_model_says_once_and_in_any_order() -> None:
 def test_a_policy_in_audit_says_what_enforce_would_write() -> None:
     """The would-be edits of one alone, added to those in force, are the edits that come of its switch to Enforce."""
     random, told = Random(21), 0
-    for _ in range(count(200, 2000)):
+    for _ in range(count(120, 2000)):
         given, value = policies(random), workload(random)
         for number, one in itertools.islice(enumerate(given), 3):
             if one["spec"]["mode"] == "Enforce":

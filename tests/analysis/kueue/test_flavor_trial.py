@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.kueue.flavors import Apart, apart, placed
+from analysis.kueue.flavor_trial import Apart, apart, placed
 from kube.taints import Taint
 from policies.facts import admission_queues
 from policies.facts.admission_queues import Flavor

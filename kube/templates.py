@@ -1,18 +1,19 @@
-"""Build the pod that a workload's controller makes from its template, as admission webhooks receive it.
+"""Pod templates: the pod that a controller makes of one, as admission webhooks receive it, and one pod spec laid over another.
 
-Sources: kubernetes v1.36 pkg/controller (names, labels and owner references of pods),
-pkg/apis/core/v1/defaults.go (defaults). What a controller adds and no rule reads (a Job's completion index)
-is left out.
+Sources: kubernetes v1.36 pkg/controller (names, labels and owner references of pods), pkg/apis/core/v1/defaults.go (defaults);
+for strategic merge patch, without its directives, k8s.io/api/core/v1 types.go, the tags ``patchStrategy`` and ``patchMergeKey``
+(a list without them is replaced), and k8s.io/apimachinery pkg/util/strategicpatch (null removes a field). What a controller adds
+and nobody reads (a Job's completion index) is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from catalog import Workload
-from kube.tree import Raw
+from kube.pod import CONTAINERS, GRACE, REQUIRED
+from kube.tree import Path, Raw
 
 GRACE_SECONDS = 30
 """The value of corev1.DefaultTerminationGracePeriodSeconds."""
@@ -45,6 +46,8 @@ class PodMaker:
     """The schedulerName of pods whose template has none."""
     pinned: bool = False
     """True if each pod is bound to one node, by its affinity."""
+    template: tuple[str, ...] = ("spec", "template")
+    """The path of the pod template."""
 
 
 def _service_account(controller: str) -> str:
@@ -59,6 +62,7 @@ _JOB_LABELS = {
 }
 _REPLICA_SET = _service_account("replicaset-controller")
 _JOB = _service_account("job-controller")
+JOB_TEMPLATE = ("spec", "jobTemplate")
 CONTROLLERS: Mapping[tuple[str, str], PodMaker] = {
     ("apps", "Deployment"): PodMaker(
         owner=("apps/v1", "ReplicaSet"), owner_name="{name}-" + _HASH, labels={"pod-template-hash": _HASH}, user=_REPLICA_SET
@@ -80,7 +84,13 @@ CONTROLLERS: Mapping[tuple[str, str], PodMaker] = {
         pinned=True,
     ),
     ("batch", "Job"): PodMaker(owner=("batch/v1", "Job"), labels=_JOB_LABELS, user=_JOB),
-    ("batch", "CronJob"): PodMaker(owner=("batch/v1", "Job"), owner_name="{name}-" + _MINUTES, labels=_JOB_LABELS, user=_JOB),
+    ("batch", "CronJob"): PodMaker(
+        owner=("batch/v1", "Job"),
+        owner_name="{name}-" + _MINUTES,
+        labels=_JOB_LABELS,
+        user=_JOB,
+        template=(*JOB_TEMPLATE, "spec", "template"),
+    ),
     ("", "ReplicationController"): PodMaker(owner=("v1", "ReplicationController"), user=_service_account("replication-controller")),
 }
 
@@ -96,41 +106,13 @@ def group_of(api_version: str) -> str:
     return RETIRED.get(group, group)
 
 
-def made_by(api_version: str, kind: str, workload: Workload) -> PodMaker:
-    """Return how the pods of a manifest are made: by Kubernetes itself, or as the catalog describes its
-    operator."""
-    group = group_of(api_version)
-    if (group, kind) in CONTROLLERS:
-        return CONTROLLERS[group, kind]
-    owner_group, owner_kind = owner = _owner((group, kind), workload)
-    built_in = CONTROLLERS.get(owner)
-    labels = dict(built_in.labels) if built_in else {}
-    for label in workload.labels[:1]:
-        key, _, value = label.partition("=")
-        labels[key] = value or "{name}"
-    version = api_version if owner_group == group else f"{owner_group}/v1"
-    return PodMaker(
-        owner=built_in.owner if built_in else (version, owner_kind),
-        labels=labels,
-        user=built_in.user if built_in else "",
-        scheduler=workload.scheduler,
-    )
-
-
-def _owner(own: tuple[str, str], workload: Workload) -> tuple[str, str]:
-    """Return (API group, kind) of the pods' controller."""
-    if own in workload.owners:
-        return own
-    return workload.through or next(iter(workload.owners), own)
-
-
-def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: PodMaker) -> Raw:
+def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, maker: PodMaker) -> Raw:
     """Return the pod that is made from ``template``, with the defaults of the API server."""
     metadata = template.get("metadata") or {}
-    owner = made.owner_name.format(name=name)
-    added = {key: value.format(name=name, owner=owner, uid=_UID) for key, value in made.labels.items()}
-    api_version, kind = made.owner
-    scheduler = {"schedulerName": made.scheduler} if made.scheduler else {}
+    owner = maker.owner_name.format(name=name)
+    added = {key: value.format(name=name, owner=owner, uid=_UID) for key, value in maker.labels.items()}
+    api_version, kind = maker.owner
+    scheduler = {"schedulerName": maker.scheduler} if maker.scheduler else {}
     return with_defaults(
         {
             "apiVersion": "v1",
@@ -144,7 +126,7 @@ def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: PodM
                     {"apiVersion": api_version, "kind": kind, "name": owner, "uid": _UID, "controller": True, "blockOwnerDeletion": True}
                 ],
             },
-            "spec": {**scheduler, **(_pinned(template["spec"]) if made.pinned else template["spec"])},
+            "spec": {**scheduler, **(_pinned(template["spec"]) if maker.pinned else template["spec"])},
         }
     )
 
@@ -152,8 +134,7 @@ def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: PodM
 def _pinned(spec: Raw) -> Raw:
     affinity = spec.get("affinity") or {}
     node = affinity.get("nodeAffinity") or {}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_ITS_NODE]}}
-    return {**spec, "affinity": {**affinity, "nodeAffinity": {**node, **required}}}
+    return {**spec, "affinity": {**affinity, "nodeAffinity": {**node, REQUIRED: {"nodeSelectorTerms": [_ITS_NODE]}}}}
 
 
 def bare_pod(manifest: Mapping[str, Any], namespace: str) -> Raw:
@@ -166,8 +147,8 @@ def with_defaults(pod: Raw) -> Raw:
     is not changed."""
     pod = _without_nulls(pod)
     spec = dict(pod["spec"])
-    spec.setdefault("terminationGracePeriodSeconds", GRACE_SECONDS)
-    for group in ("initContainers", "containers"):
+    spec.setdefault(GRACE, GRACE_SECONDS)
+    for group in CONTAINERS:
         if group in spec:
             spec[group] = [_requests_from_limits(container) for container in spec[group]]
     return {**pod, "spec": spec}
@@ -219,3 +200,64 @@ def _items(parent: Any) -> Iterable[tuple[Any, Any]]:
 def _shallow(value: Any) -> Any:
     """Return a copy of one map or list; nulls of a map are left out."""
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else list(value)
+
+
+_BY_NAME = (*CONTAINERS, "ephemeralContainers", "volumes", "resourceClaims", "imagePullSecrets", "schedulingGates")
+_OF_SPEC = {**dict.fromkeys(_BY_NAME, "name"), "hostAliases": "ip", "topologySpreadConstraints": "topologyKey"}
+_OF_CONTAINER = {"env": "name", "ports": "containerPort", "volumeMounts": "mountPath", "volumeDevices": "devicePath"}
+"""Lists that are merged -> the key by which their items are equal"""
+
+
+def merge_strategic(spec: Raw, over: Raw) -> Raw:
+    """Return ``spec`` with ``over`` laid over it; neither is changed.
+
+    Patches are as deep as their text, which is bounded where it is read. Raises ValueError if a list that is merged has
+    an item without its key.
+    """
+    return _merge_maps(spec, over, _OF_SPEC)
+
+
+def _merge_maps(under: Raw, over: Raw, keys: Mapping[str, str]) -> Raw:
+    """Merge two maps; null removes a key. ``keys``: those of the lists in these maps that are merged."""
+    out = dict(under)
+    for name, value in over.items():
+        before = under.get(name)
+        if value is None:
+            out.pop(name, None)
+        elif name in keys:
+            out[name] = _merge_lists(name, before if isinstance(before, list) else [], value, keys[name])
+        else:
+            out[name] = _merge_maps(before, value, {}) if isinstance(before, dict) and isinstance(value, dict) else value
+    return out
+
+
+def _merge_lists(field: str, under: list[Any], over: Any, key: str) -> list[Any]:
+    """Merge two lists in the order of ``over``. The other items come before the first one that they were before
+    (``normalizeElementOrder``)."""
+    kind = int if key == "containerPort" else str
+    if not (isinstance(over, list) and all(isinstance(item, dict) and isinstance(item.get(key), kind) for item in over)):
+        raise ValueError(f"{field} must be a list of maps, each with its {key}")
+    places = {item.get(key): place for place, item in enumerate(under) if isinstance(item, dict)}
+    merged = {places.get(item[key]) for item in over}
+    others = [place for place in range(len(under)) if place not in merged]
+    out: list[Any] = []
+    for item in over:
+        place = places.get(item[key])
+        while others and place is not None and others[0] < place:
+            out.append(under[others.pop(0)])
+        out.append(item if place is None else _merge_maps(under[place], item, _OF_CONTAINER if "ontainers" in field else {}))
+    return [*out, *(under[place] for place in others)]
+
+
+def leaves(spec: Raw, patch: Raw) -> Iterator[Path]:
+    """Yield the paths in the patched spec of the amounts and fields of a patch."""
+    for key, value in patch.items():
+        if key not in CONTAINERS or value is None:
+            yield (key,)
+            continue
+        names = [container.get("name") for container in spec[key]]
+        for container in value:
+            number = names.index(container.get("name"))
+            resources = container.get("resources")
+            for side, amounts in resources.items() if isinstance(resources, dict) else ():
+                yield from ((key, number, "resources", side, name) for name in (amounts if isinstance(amounts, dict) else ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from console.berths.denials import words
+from console.berths.group_page import words
 from console.berths.groups import groups
 from console.berths.landing import find_landing, of_group
 from console.world.scope import EVERYTHING, NOTHING

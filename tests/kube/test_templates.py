@@ -1,0 +1,72 @@
+"""Defaults of a pod, and one pod spec over another; that they are merged as Kubernetes merges them is shown in tests/kube/upstream."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from kube.templates import bare_pod, merge_strategic, with_defaults
+
+
+def test_defaults_are_those_that_rules_read() -> None:
+    """Requests come from limits where the author wrote none, the grace period is 30 seconds."""
+    resources = {"limits": {"nvidia.com/gpu": 2, "cpu": 1}, "requests": {"cpu": "500m"}}
+    pod = with_defaults({"spec": {"containers": [{"resources": resources}], "initContainers": [{"resources": {"limits": {"cpu": 1}}}]}})
+    assert pod["spec"]["terminationGracePeriodSeconds"] == 30
+    assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "500m", "nvidia.com/gpu": 2}
+    assert pod["spec"]["initContainers"][0]["resources"]["requests"] == {"cpu": 1}
+    assert resources["requests"] == {"cpu": "500m"}
+
+
+def test_what_the_author_wrote_stays() -> None:
+    """A written grace period is kept, of 0 too."""
+    assert with_defaults({"spec": {"containers": [], "terminationGracePeriodSeconds": 0}})["spec"]["terminationGracePeriodSeconds"] == 0
+
+
+def test_null_reads_as_absent() -> None:
+    """As the API server decodes it."""
+    spec = {"affinity": None, "containers": [{"name": "c", "resources": {"limits": None}}]}
+    pod = bare_pod({"metadata": {"labels": None}, "spec": spec}, "ns")
+    assert pod["metadata"] == {"namespace": "ns"}
+    assert "affinity" not in pod["spec"]
+    assert pod["spec"]["containers"] == [{"name": "c", "resources": {}}]
+
+
+def test_nulls_are_found_at_any_depth() -> None:
+    """Deeper than Python calls may nest, as an operator's schema may let pass."""
+    deep: Any = {"null": None, "list": [None]}
+    for _ in range(2000):
+        deep = {"x": [deep]}
+    found = with_defaults({"spec": {"containers": [], "deep": deep}})["spec"]["deep"]
+    while "x" in found:
+        found = found["x"][0]
+    assert found == {"list": [None]}
+
+
+def test_a_pod_without_nulls_is_not_copied() -> None:
+    """What rules never change is shared with the manifest."""
+    spec = {"containers": [{"name": "c", "args": ["x", {"a": []}]}]}
+    assert with_defaults({"spec": spec})["spec"]["containers"][0] is spec["containers"][0]
+
+
+UNDER: dict[str, Any] = {
+    "nodeSelector": {"a": "1", "b": "2"},
+    "containers": [{"name": "main", "image": "i", "resources": {"limits": {"cpu": 1, "nvidia.com/gpu": 1}}}, {"name": "side"}],
+}
+
+
+def test_what_is_laid_over_changes_nothing_below() -> None:
+    """Items that no patch names are shared."""
+    before = copy.deepcopy(UNDER)
+    over = {"nodeSelector": {"a": None}, "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 2}}}]}
+    assert merge_strategic(UNDER, over)["containers"][1] is UNDER["containers"][1]
+    assert before == UNDER
+
+
+@pytest.mark.parametrize("containers", ["x", [1], [{"image": "i"}], {"name": 1}])
+def test_a_list_without_names_is_no_patch(containers: Any) -> None:
+    """Kubernetes denies it too."""
+    with pytest.raises(ValueError, match="containers must be a list of maps, each with its name"):
+        merge_strategic(UNDER, {"containers": containers})
