@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kube.pod import TERMS
+from kube.pod import NODE_NAME, TERMS
 from kube.tree import Path
 from policies.facts import platform_detection
 from policies.fixes import Fix, leave_out, request_whole
@@ -20,8 +20,6 @@ from policies.planning.plan import Plan
 from policies.planning.requirement_words import detail_constraints, list_constraints
 from policies.rules.node_affinity import NAME
 from policies.verdict import Remark, Violation
-
-_NODE_NAME: Path = ("spec", "nodeName")
 
 
 def check(plan: Plan) -> Iterator[Violation | Remark]:
@@ -93,19 +91,19 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
 
 
 def _place(plan: Plan) -> Path:
-    return _NODE_NAME if plan.pod.node_name else TERMS
+    return NODE_NAME if plan.pod.node_name else TERMS
 
 
 def _let_go(plan: Plan) -> tuple[Fix, ...]:
     """Return the fix by which the scheduler chooses the node."""
     if plan.pod.node_name:
-        return leave_out(_NODE_NAME)
+        return leave_out(NODE_NAME)
     terms = enumerate(plan.pod.terms)
     return (Fix("unlabel", tuple((*TERMS, i, "matchFields", j) for i, term in terms for j, _ in enumerate(term.get("matchFields") or ()))),)
 
 
 def _where(plan: Plan) -> At | Phrase:
-    return At(_NODE_NAME) if plan.pod.node_name else phrase("match fields")
+    return At(NODE_NAME) if plan.pod.node_name else phrase("match fields")
 
 
 def _shown(plan: Plan, table: Table, rows: int, labels: Mapping[str, str]) -> str:
