@@ -22,20 +22,14 @@ MOST_COMPARED = 8
 class _SteppedPod:
     """The pod with some steps."""
 
-    steps: tuple[Step, ...]
-    edits: tuple[Edit, ...]
+    change: PodChange
     pod: ReadOnly
     admitted: ReadOnly
     denied: tuple[Violation, ...]
 
     @property
     def weight(self) -> int:
-        return sum(WEIGHTS[step.kind] for step in self.steps)
-
-    @property
-    def change(self) -> PodChange:
-        """The steps, whatever place takes the pod."""
-        return PodChange(steps=self.steps, edits=self.edits, place=None)
+        return sum(WEIGHTS[step.kind] for step in self.change.steps)
 
 
 def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
@@ -47,18 +41,17 @@ def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admi
     tries = _Tries(admit, most)
     compared: list[_SteppedPod] = []
     for state in _admitted(pod, tries):
-        if compared and (len(state.steps) > len(compared[0].steps) or len(compared) == MOST_COMPARED):
+        if compared and (len(state.change.steps) > len(compared[0].change.steps) or len(compared) == MOST_COMPARED):
             break
         compared.append(state)
     if not compared:
         return SearchResult(fix=None)
     if fleet is None:
         return SearchResult(fix=compared[0].change, admits=True)
-    ranked = sorted(((_rank(one, fleet), number, one) for number, one in enumerate(compared)), key=lambda item: item[:2])
-    (lost, _, _), _, chosen = ranked[0]
-    fix = chosen.change
-    if not lost:
-        return SearchResult(fix=fix, admits=True, then=best(chosen.admitted, fleet))
+    chosen = min(compared, key=lambda state: _rank(state, fleet))
+    fix, then = chosen.change, best(chosen.admitted, fleet)
+    if then != "never":
+        return SearchResult(fix=fix, admits=True, then=then)
     further = smallest(chosen.pod, fleet, catalog, admit, max(1, tries.left)).fix
     if further is None:
         return SearchResult(fix=fix, admits=True, then="never")
@@ -81,7 +74,7 @@ class _Tries:
     def state(self, steps: tuple[Step, ...], edits: tuple[Edit, ...], pod: ReadOnly) -> _SteppedPod:
         self.left -= 1
         then, denied = self._admit(pod)
-        return _SteppedPod(steps=steps, edits=edits, pod=pod, admitted=then, denied=denied)
+        return _SteppedPod(change=PodChange(steps=steps, edits=edits, place=None), pod=pod, admitted=then, denied=denied)
 
 
 def _admitted(pod: ReadOnly, tries: _Tries) -> Iterator[_SteppedPod]:
@@ -97,13 +90,14 @@ def _admitted(pod: ReadOnly, tries: _Tries) -> Iterator[_SteppedPod]:
             yield state
             continue
         for steps in (steps_of(fix, state.pod) for fix in state.denied[0].fixes):
-            edits = (*state.edits, *edits_of(steps, state.pod))
+            added = edits_of(steps, state.pod)
+            edits = (*state.change.edits, *added)
             if tries.left <= 0:
                 break
             if not steps or (key := repr(sorted(map(repr, edits)))) in seen:
                 continue
             seen.add(key)
-            then = tries.state((*state.steps, *steps), edits, changed(state.pod, edits[len(state.edits) :]))
+            then = tries.state((*state.change.steps, *steps), edits, changed(state.pod, added))
             if all(violation.key != state.denied[0].key for violation in then.denied):
                 number += 1
-                heapq.heappush(waiting, (len(then.steps) + len(then.denied), then.weight, number, then))
+                heapq.heappush(waiting, (len(then.change.steps) + len(then.denied), then.weight, number, then))

@@ -136,10 +136,6 @@ def _other_templates(plan: Plan, cell: Cell) -> int:
     return rows
 
 
-_Option = tuple[_Input, list[str]]
-"""A requirement of the pod's own, and what is allowed in its place."""
-
-
 def _options(plan: Plan, cell: Cell, own: _Input) -> list[str]:
     """Return the values of a label, by the names that the author uses, or the resource names that are allowed; none for a count."""
     if own.authored is None:
@@ -150,9 +146,8 @@ def _options(plan: Plan, cell: Cell, own: _Input) -> list[str]:
     return _as_spelled(cell, own.authored, _values(cell, own.authored.key, rows))
 
 
-def _fix(plan: Plan, cell: Cell, options: Sequence[_Option]) -> Phrase:
-    """Return what to type instead: a value that is allowed on the key, another resource name, fewer
-    devices."""
+def _fix(plan: Plan, cell: Cell, options: Sequence[tuple[_Input, list[str]]]) -> Phrase:
+    """Return what to type instead: a value that is allowed on the key, another resource name, fewer devices."""
     for own, allowed in options:
         if own.authored is not None:
             return phrase("use or remove", allowed=_one_of(allowed)) if allowed and own.authored.operator == "In" else phrase("remove")

@@ -167,14 +167,12 @@ def violation(found: Past, required: Required) -> Violation:
 
 def _fixes(bypass: Past, required: Required) -> tuple[Fix, ...]:
     """Return what the author may change in the pod; none if its workload says the queue, or an update may not change it."""
-    match bypass.how:
-        case "node" | "group" | "owner" | "kueue parent":
-            return leave_out(bypass.path)
-        case "scheduler":
-            return write(bypass.path, bypass.system.scheduler)
-        case "no queue" | "queue" | "kueue queue" | "job queue":
-            return write(bypass.path, *(name for name in required.of(bypass.system) if name != ANY))
-    return ()
+    if bypass.how in ("node", "group", "owner", "kueue parent"):
+        return leave_out(bypass.path)
+    if bypass.how == "scheduler":
+        return write(bypass.path, bypass.system.scheduler)
+    is_of_pod = bypass.how in ("no queue", "queue", "kueue queue", "job queue")
+    return write(bypass.path, *(name for name in required.of(bypass.system) if name != ANY)) if is_of_pod else ()
 
 
 def _fact(found: Past, required: Required) -> Phrase:
