@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from kube.tree import Path, dotted
 from policies import messages
+from policies.fixes import Fix
 from policies.messages import Phrase, Place
 
 Field = tuple[str, str]
@@ -74,6 +75,8 @@ class Violation:
     """The value of the pod that it is about; a remark may be about the same."""
     fields: tuple[Field, ...] = field(default=(), compare=False)
     """of the policies that it is about"""
+    fixes: tuple[Fix, ...] = field(default=(), compare=False)
+    """What the author may change instead, the gentlest first."""
 
     @property
     def key(self) -> tuple[str, Phrase]:

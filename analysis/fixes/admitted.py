@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from analysis.fixes.denial_steps import ways
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import MOST_TRIED, Admit, Fix, SearchResult, smallest
-from analysis.fixes.steps import WEIGHTS, Step, edits_of
+from analysis.fixes.smallest import MOST_TRIED, Admit, PodChange, SearchResult, smallest
+from analysis.fixes.steps import WEIGHTS, Step, edits_of, steps_of
 from catalog import Catalog
 from kube.tree import ReadOnly
 from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best
@@ -23,15 +22,14 @@ MOST_COMPARED = 8
 class _SteppedPod:
     """The pod with some steps."""
 
-    steps: tuple[Step, ...]
-    edits: tuple[Edit, ...]
+    change: PodChange
     pod: ReadOnly
     admitted: ReadOnly
     denied: tuple[Violation, ...]
 
     @property
     def weight(self) -> int:
-        return sum(WEIGHTS[step.kind] for step in self.steps)
+        return sum(WEIGHTS[step.kind] for step in self.change.steps)
 
 
 def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
@@ -42,20 +40,18 @@ def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admi
     """
     tries = _Tries(admit, most)
     compared: list[_SteppedPod] = []
-    for state in _admitted(pod, catalog, tries):
-        if compared and (len(state.steps) > len(compared[0].steps) or len(compared) == MOST_COMPARED):
+    for state in _admitted(pod, tries):
+        if compared and (len(state.change.steps) > len(compared[0].change.steps) or len(compared) == MOST_COMPARED):
             break
         compared.append(state)
     if not compared:
         return SearchResult(fix=None)
     if fleet is None:
-        chosen = compared[0]
-        return SearchResult(fix=Fix(steps=chosen.steps, edits=chosen.edits, place=None), admits=True)
-    ranked = sorted(((_rank(one, fleet), number, one) for number, one in enumerate(compared)), key=lambda item: item[:2])
-    (lost, _, _), _, chosen = ranked[0]
-    fix = Fix(steps=chosen.steps, edits=chosen.edits, place=None)
-    if not lost:
-        return SearchResult(fix=fix, admits=True, then=best(chosen.admitted, fleet))
+        return SearchResult(fix=compared[0].change, admits=True)
+    chosen = min(compared, key=lambda state: _rank(state, fleet))
+    fix, then = chosen.change, best(chosen.admitted, fleet)
+    if then != "never":
+        return SearchResult(fix=fix, admits=True, then=then)
     further = smallest(chosen.pod, fleet, catalog, admit, max(1, tries.left)).fix
     if further is None:
         return SearchResult(fix=fix, admits=True, then="never")
@@ -78,10 +74,10 @@ class _Tries:
     def state(self, steps: tuple[Step, ...], edits: tuple[Edit, ...], pod: ReadOnly) -> _SteppedPod:
         self.left -= 1
         then, denied = self._admit(pod)
-        return _SteppedPod(steps=steps, edits=edits, pod=pod, admitted=then, denied=denied)
+        return _SteppedPod(change=PodChange(steps=steps, edits=edits, place=None), pod=pod, admitted=then, denied=denied)
 
 
-def _admitted(pod: ReadOnly, catalog: Catalog, tries: _Tries) -> Iterator[_SteppedPod]:
+def _admitted(pod: ReadOnly, tries: _Tries) -> Iterator[_SteppedPod]:
     """Yield what policies admit, the fewest steps first: the one that has the fewest steps and denials together is looked at
     next, as each denial is a step more."""
     first = tries.state((), (), pod)
@@ -93,23 +89,15 @@ def _admitted(pod: ReadOnly, catalog: Catalog, tries: _Tries) -> Iterator[_Stepp
         if not state.denied:
             yield state
             continue
-        for steps in ways(state.denied[0], state.pod, catalog):
-            edits = (*state.edits, *edits_of(steps, state.pod))
+        for steps in (steps_of(fix, state.pod) for fix in state.denied[0].fixes):
+            added = edits_of(steps, state.pod)
+            edits = (*state.change.edits, *added)
             if tries.left <= 0:
                 break
-            if (key := repr(sorted(map(repr, edits)))) in seen:
+            if not steps or (key := repr(sorted(map(repr, edits)))) in seen:
                 continue
             seen.add(key)
-            then = _with(state, steps, edits, tries)
-            if not _worse(then.denied, state.denied):
+            then = tries.state((*state.change.steps, *steps), edits, changed(state.pod, added))
+            if all(violation.key != state.denied[0].key for violation in then.denied):
                 number += 1
-                heapq.heappush(waiting, (len(then.steps) + len(then.denied), then.weight, number, then))
-
-
-def _with(state: _SteppedPod, steps: Sequence[Step], edits: tuple[Edit, ...], tries: _Tries) -> _SteppedPod:
-    return tries.state((*state.steps, *steps), edits, changed(state.pod, edits[len(state.edits) :]))
-
-
-def _worse(then: Sequence[Violation], before: Sequence[Violation]) -> bool:
-    """Return whether the denial that a step was to mend is still there."""
-    return any(one.key == before[0].key for one in then)
+                heapq.heappush(waiting, (len(then.change.steps) + len(then.denied), then.weight, number, then))

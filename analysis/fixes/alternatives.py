@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from analysis.fixes import cautions, lowering
+from analysis.fixes import cautions
 from analysis.fixes.cautions import AuthorRequests, Caution
-from analysis.fixes.edits import changed, put
+from analysis.fixes.edits import changed, put, rename_resource
 from analysis.fixes.placement import SOON, Placement, Placer, Soon, better
 from analysis.fixes.smallest import Admit, offered_amounts
 from analysis.fixes.steps import Step, edits_of
@@ -123,7 +123,7 @@ class AlternativeSearch:
     def _variant(self, pod: ReadOnly, name: Resource, target: FixTarget, admit: Admit) -> tuple[tuple[Edit, ...], ReadOnly, bool]:
         """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies deny it; no
         edits if words of the author's keep it away that are not about machines."""
-        first = tuple(chain(lowering.renamed(pod, name.name, target.resource), _pinned(pod, target.labels)))
+        first = tuple(chain(rename_resource(pod, name.name, target.resource), _pinned(pod, target.labels)))
         then, denied = admit(changed(pod, first))
         if denied:
             return first, then, True

@@ -26,7 +26,7 @@ MOST_TRIED = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fix:
+class PodChange:
     """A change, and the place that takes the pod then."""
 
     steps: tuple[Step, ...]
@@ -40,7 +40,7 @@ class Fix:
 class SearchResult:
     """The outcome of a search."""
 
-    fix: Fix | None
+    fix: PodChange | None
     forbidden: tuple[Violation, ...] = ()
     """Why policies deny a change of fewer steps, or the only one."""
     admits: bool = False
@@ -68,7 +68,7 @@ def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: 
     return SearchResult(fix=None, forbidden=forbidden)
 
 
-def _candidates(pod: ReadOnly, admitted: ReadOnly, fleet: Fleet, catalog: Catalog) -> Iterator[Fix]:
+def _candidates(pod: ReadOnly, admitted: ReadOnly, fleet: Fleet, catalog: Catalog) -> Iterator[PodChange]:
     """Yield what may mend any place, the smallest first."""
     wanted = wants(admitted)
     waiting: list[tuple[int, int, int, int, tuple[Step, ...], Place]] = []
@@ -80,7 +80,7 @@ def _candidates(pod: ReadOnly, admitted: ReadOnly, fleet: Fleet, catalog: Catalo
             heapq.heappush(waiting, (len(steps), weight, rank, number, steps, place))
     while waiting:
         *_, steps, place = heapq.heappop(waiting)
-        yield Fix(steps=steps, edits=edits_of(steps, pod), place=place)
+        yield PodChange(steps=steps, edits=edits_of(steps, pod), place=place)
 
 
 def _places(wanted: Wants, fleet: Fleet) -> Iterator[tuple[Place, Sequence[Blocker]]]:

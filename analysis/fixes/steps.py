@@ -1,4 +1,5 @@
-"""The steps that could mend what keeps a pod off one place: for each blocker the alternatives, the gentlest first."""
+"""The steps that could mend what keeps a pod off one place, for each blocker the alternatives, the gentlest first; and those of the
+fixes of a violation."""
 
 from __future__ import annotations
 
@@ -7,17 +8,17 @@ from dataclasses import dataclass
 from itertools import chain, product
 from typing import Literal, NamedTuple
 
-from analysis.fixes import lowering
-from analysis.fixes.edits import changed, put, remove
+from analysis.fixes.edits import changed, holders, lower_amount, put, remove, rename_resource
 from catalog import Catalog
 from catalog.names import CatalogNames
 from kube.pod import NODE_SELECTOR, TERMS, TOLERATIONS, containers_of
 from kube.requests import PODS
 from kube.scheduling import Blocker
 from kube.tree import Path, ReadOnly, map_at, maps_in, value_at
+from policies.fixes import Fix, FixKind
 from policies.verdict import Edit
 
-StepKind = Literal["tolerate", "equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower", "unport"]
+StepKind = FixKind | Literal["tolerate", "unport"]
 WEIGHTS: Mapping[StepKind, int] = {
     "tolerate": 0,
     "equal": 0,
@@ -43,8 +44,6 @@ class Step(NamedTuple):
 
     kind: StepKind
     edits: tuple[Edit, ...]
-    drops: Path = ()
-    """An expression of node affinity that goes; the terms are put together when all steps are known."""
 
 
 Steps = tuple[Step, ...]
@@ -122,7 +121,7 @@ def _expression(blocker: Blocker, pod: ReadOnly, offered: Offered) -> Iterator[S
         for value in offered.labels.get(blocker.key, ()):
             if value not in values:
                 yield (Step("relabel", (put((*blocker.path, "values"), [*values, value], "replace"),)),)
-    yield (Step("unlabel", (), drops=blocker.path),)
+    yield (Step("unlabel", (remove(blocker.path),)),)
 
 
 def _amounts(short: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog: Catalog) -> Iterator[Steps]:
@@ -131,9 +130,9 @@ def _amounts(short: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog:
     most = {**offered.amounts, **{one.key: min(one.have, offered.amounts.get(one.key, one.have)) for one in short}}
     for names in product(*([one.key, *_others(one.key, pod, most, catalog)] for one in short)):
         renames = [(one.key, name) for one, name in zip(short, names, strict=True) if name != one.key]
-        edits = [tuple(lowering.renamed(pod, old, new)) for old, new in renames]
+        edits = [tuple(rename_resource(pod, old, new)) for old, new in renames]
         then = changed(pod, chain.from_iterable(edits))
-        lower = [lowering.lowered(then, name, here) for name, here in most.items() if name != PODS]
+        lower = [lower_amount(then, name, here) for name, here in most.items() if name != PODS]
         if None not in lower:
             yield *(Step("rename", one) for one in edits), *(Step("lower", one) for steps in lower for one in steps or ())
 
@@ -141,7 +140,7 @@ def _amounts(short: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog:
 def _others(name: str, pod: ReadOnly, most: Mapping[str, int], catalog: Catalog) -> Iterator[str]:
     """Yield the other names of devices of one vendor that the place has, whole devices first."""
     asked = catalog.resource(name)
-    held = [found for _, found in lowering.holders(name, pod)]
+    held = [found for _, found in holders(name, pod)]
     for one in sorted(most, key=lambda one: (one not in catalog.whole.values(), one)) if asked is not None and held else ():
         other = catalog.resource(one)
         if other is None or asked is None or other.vendor != asked.vendor or other.kind in ("part", "dra"):
@@ -162,19 +161,58 @@ def _ports(blocker: Blocker, pod: ReadOnly) -> Iterator[Steps]:
         yield (Step("unport", tuple(edits)),)
 
 
+def steps_of(fix: Fix, pod: ReadOnly) -> Steps:
+    """Return the steps of a violation's fix; () if it changes nothing in the pod as its author wrote it."""
+    match fix.kind:
+        case "lower" if fix.name:
+            return tuple(Step("lower", edits) for edits in lower_amount(pod, fix.name, fix.value) or ())
+        case "unlabel":
+            paths = fix.paths or _selecting(fix.name, pod)
+            return tuple(Step("unlabel", (remove(path),)) for path in paths if value_at(pod, path) is not None)
+        case "rename":
+            edits = tuple(rename_resource(pod, fix.name, fix.value))
+        case "relabel":
+            edits = _relabelled(_selecting(fix.name, pod), fix.value, pod)
+        case _:
+            edits = tuple(edit for path in fix.paths for edit in _written(path, value_at(pod, path), fix.value))
+    return (Step(fix.kind, edits),) if edits else ()
+
+
+def _selecting(key: str, pod: ReadOnly) -> list[Path]:
+    """Return the paths where the pod selects nodes by a label."""
+    terms = enumerate(maps_in(value_at(pod, TERMS)))
+    every = (((*TERMS, i, "matchExpressions", j), one) for i, term in terms for j, one in enumerate(maps_in(term.get("matchExpressions"))))
+    selector = (*NODE_SELECTOR, key)
+    return [*([selector] if value_at(pod, selector) is not None else []), *(path for path, one in every if one.get("key") == key)]
+
+
+def _relabelled(paths: Iterable[Path], value: object, pod: ReadOnly) -> tuple[Edit, ...]:
+    """Return the edits that select a value of a label at each path; () if an expression there lists no values."""
+    expressions = [path for path in paths if path[:-1] != NODE_SELECTOR]
+    if any(value_at(pod, (*path, "operator")) != "In" for path in expressions):
+        return ()
+    return tuple(put((*path, "values"), [value], "replace") if path in expressions else put(path, value, "replace") for path in paths)
+
+
+def _written(path: Path, now: object, value: object) -> Iterator[Edit]:
+    if value != now:
+        yield remove(path) if value is None else put(path, value, "add" if now is None else "replace")
+
+
 def edits_of(steps: Iterable[Step], pod: ReadOnly) -> tuple[Edit, ...]:
     """Return the edits of all steps together. Expressions of one term go together, from the last on; a term without any would
     match no node, so that with the last one the required affinity goes."""
-    chosen = list(steps)
-    found = [edit for step in chosen for edit in step.edits]
-    drops = sorted({step.drops for step in chosen if step.drops}, key=lambda path: [str(part).rjust(9) for part in path], reverse=True)
+    edits = list(chain.from_iterable(step.edits for step in steps))
+    expressions = {edit.path for edit in edits if edit.op == "remove" and edit.path[: len(TERMS)] == TERMS}
+    drops = sorted(expressions, key=lambda path: [str(part).rjust(9) for part in path], reverse=True)
+    others = [edit for edit in edits if edit.path not in expressions]
     terms = {path[: len(TERMS) + 1] for path in drops}
     for term in terms:
         written = value_at(pod, term)
         every = sum(len(written.get(field) or ()) for field in ("matchExpressions", "matchFields"))
         if every == sum(path[: len(term)] == term for path in drops):
-            return (*[edit for edit in found if edit.path[: len(TERMS)] != TERMS], remove(_emptied(pod)))
-    return (*found, *map(remove, drops))
+            return (*[edit for edit in others if edit.path[: len(TERMS)] != TERMS], remove(_emptied(pod)))
+    return (*others, *map(remove, drops))
 
 
 def _emptied(pod: ReadOnly) -> Path:

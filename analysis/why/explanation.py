@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from analysis.fixes.smallest import Fix, SearchResult
+from analysis.fixes.smallest import PodChange, SearchResult
 from analysis.kueue.waiting import QueuePosition
 from kube.scheduling import Blocker
 from kube.tree import Path
@@ -58,7 +58,7 @@ class Remedy:
     """The smallest change, and what it comes to."""
 
     found: SearchResult
-    beside: tuple[tuple[Path, Fix], ...] = ()
+    beside: tuple[tuple[Path, PodChange], ...] = ()
     """The changes of other templates of the object, with their paths in it."""
     kind: str = ""
     """The object that the edits are of: ``Job``; its pods are made anew."""

@@ -14,10 +14,13 @@ from dataclasses import dataclass, replace
 from catalog import Catalog, Gpu
 from catalog.published_devices import PublishedDevices
 from policies.claims.cel import LONGEST, Demand, OneOf
+from policies.claims.claim_request import part_of
+from policies.facts.device_requests import RequestChoice
 from policies.offers.constraints import Compiled, Constraint
 from policies.offers.machine_fields import in_machine
 from policies.offers.table import Host
-from policies.policy import MachineFields
+from policies.policy import MachineFields, Policy
+from policies.state.snapshot import Snapshot
 
 FIELDS = ("families", "models", "gpuMemory")
 """The machine fields that a claim can be held to: it says nothing of instances."""
@@ -197,3 +200,17 @@ def _parts(one: Wanted) -> Iterator[Wanted]:
     half = len(demand.values) // 2
     for values in (demand.values[:half], demand.values[half:]):
         yield from _parts(replace(one, demand=replace(demand, values=values)))
+
+
+def settles(choice: RequestChoice, policy: Policy, snapshot: Snapshot) -> bool:
+    """Return whether such a way to satisfy a claim is inside of what the policy requires of claims, whatever selectors the claim has: the
+    policy is about none, or about what is read of claims, or of how the devices of a class are shared."""
+    require, machine = policy.require, policy.require.machine
+    if policy.match.pod_selector is not None or policy.match.workloads or not snapshot.counts(choice.device_class):
+        return True
+    if machine.families or machine.models or machine.gpu_memory or (require.forbid_tolerations and choice.tolerations):
+        return False
+    if choice.admin and (require.sharing or require.gpus_per_pod):
+        return False
+    part = part_of((), choice, (), snapshot)
+    return not require.sharing or (part.devices is not None and part.type in types_of(part.devices, require.sharing))

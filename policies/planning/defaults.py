@@ -14,6 +14,7 @@ from fractions import Fraction
 from catalog.nearest import nearest
 from kube.taints import TolerationPattern
 from kube.tree import Path
+from policies.fixes import write_or_leave_out
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, CompiledTemplate, Constraint, fields, meet, who
 from policies.planning import feasibility
@@ -82,9 +83,10 @@ def _by_annotation(plan: Plan, name: str) -> Plan:
     allowed = sorted(plan.settings.allowed_templates & plan.snapshot.templates.keys())
     if name not in allowed:
         known = name in plan.snapshot.templates
-        advice = phrase("ask") if known else _guess(name, allowed)
+        near = None if known else nearest(name, allowed)
+        advice = phrase("ask") if known else phrase("write", near=near) if near else phrase("remove annotation")
         more = phrase("allowed", templates=tuple(allowed)) if allowed else phrase("none allowed")
-        return plan.denying(_annotation("not allowed" if known else "not there", name, advice, more))
+        return plan.denying(_annotation("not allowed" if known else "not there", name, advice, more, near=near))
     taken = _take(plan, plan.snapshot.templates[name], _granters(plan, name)) if plan.placeable else plan
     if taken is not None or not plan.space.possible_anywhere():
         return taken or plan
@@ -95,17 +97,21 @@ def _by_annotation(plan: Plan, name: str) -> Plan:
     return plan.denying(_annotation(why, name, phrase("choose another"), more, on))
 
 
-def _annotation(why: str, name: str, advice: Phrase, more: Phrase, on: tuple[Field, ...] = ()) -> Violation:
+def _annotation(why: str, name: str, advice: Phrase, more: Phrase, on: tuple[Field, ...] = (), near: str | None = None) -> Violation:
     path: Path = ("metadata", "annotations", TEMPLATE)
     found = phrase(why, path=At(path), name=name[:40])
     policies = tuple(sorted({policy for policy, _ in on}))
     return Violation(
-        code="BERTH-152", found=found, advice=advice, more=(more,), rule="node_affinity", policies=policies, path=path, fields=on
+        code="BERTH-152",
+        found=found,
+        advice=advice,
+        more=(more,),
+        rule="node_affinity",
+        policies=policies,
+        path=path,
+        fields=on,
+        fixes=write_or_leave_out(path, near),
     )
-
-
-def _guess(name: str, allowed: Sequence[str]) -> Phrase:
-    return phrase("write", near=near) if (near := nearest(name, allowed)) else phrase("remove annotation")
 
 
 def _granters(plan: Plan, name: str) -> tuple[str, ...]:

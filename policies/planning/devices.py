@@ -11,7 +11,7 @@ import functools
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 
@@ -19,6 +19,7 @@ from catalog import Catalog, Resource
 from kube.pod import ANY_NUMBER, NONE, ONE, Container, CountInterval, Pod, is_requested, of_amounts
 from kube.tree import Raw
 from policies.facts.device_requests import UNREAD_CLAIM, Claim, RequestChoice
+from policies.fixes import Fix, amount_paths, request_fewer
 from policies.pods import unlisted_accelerators
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
 from policies.state.snapshot import Facts, Snapshot
@@ -236,3 +237,16 @@ def share(resource: Resource, catalog: Catalog) -> tuple[Fraction, Fraction]:
     if resource.kind != "mig":
         return Fraction(1), Fraction(1)
     return catalog.slice_shares.get(resource.profile or "", (Fraction(0), Fraction(1)))
+
+
+def fix_counts(requested: RequestedDevices, allowed: Sequence[int], catalog: Catalog) -> Iterator[Fix]:
+    """Yield the fixes by which a pod requests one of these numbers of devices, as ``gpusPerPod`` counts them: more or fewer of a name that
+    one container requests, fewer of one that several do."""
+    for device in requested.asked:
+        name, count = device.resource.name, device.count.most or device.count.least
+        others = replace(requested, asked=tuple(other for other in requested.asked if other is not device)).whole(catalog)
+        part = share(device.resource, catalog)[1]
+        numbers = sorted(floor((number - (others.most or others.least)) / part) for number in allowed)
+        paths = amount_paths(device.containers[0], name) if len(device.containers) == 1 else ()
+        yield from (Fix("lower", paths, value=str(number)) for number in numbers if paths and number > count)
+        yield from request_fewer(name, count, *reversed(numbers))

@@ -12,6 +12,7 @@ from catalog import MigProfile
 from kube.pod import Container
 from kube.quantity import whole as whole_number
 from kube.tree import Path
+from policies.fixes import leave_out
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, who
 from policies.offers.selectors import slice_by_label
@@ -114,6 +115,7 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
                 policies=who(plan.constraints),
                 path=ANNOTATION,
                 fields=fields(plan.constraints),
+                fixes=leave_out(ANNOTATION),
             )
         )
     platforms = tuple(plan.snapshot.tables)

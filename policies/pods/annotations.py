@@ -12,6 +12,7 @@ from catalog import Catalog
 from kube import duration
 from kube.pod import DEADLINE, Pod
 from kube.tree import Path
+from policies.fixes import write_or_leave_out
 from policies.messages import At, Phrase, phrase
 from policies.policy import GROUP, LongRuns
 from policies.verdict import Violation
@@ -110,14 +111,21 @@ def _unreadable(pod: Pod, catalog: Catalog) -> Iterator[Violation]:
     if slice_text is not None and slice_text != NO_SLICE and _slice_gb(pod) not in sizes:
         nearest = min(sizes, key=lambda gb: (abs(gb - (_slice_gb(pod) or 10)), gb), default=10)
         known = phrase("sizes", sizes=tuple(f"{gb}gb" for gb in sizes))
-        yield _wrong(SLICE, slice_text, phrase("size", nearest=nearest), "mig_resources", known)
+        yield _wrong(SLICE, slice_text, phrase("size", nearest=nearest), "mig_resources", known, right=f"{nearest}gb")
     for part in _opted_out(pod):
         if part != "grace":
-            yield _wrong(OPT_OUT, part, phrase("opt out"), "checkpoint_grace")
+            yield _wrong(OPT_OUT, part, phrase("opt out"), "checkpoint_grace", right="grace")
 
 
-def _wrong(key: str, value: str, advice: Phrase, rule: str, *more: Phrase) -> Violation:
+def _wrong(key: str, value: str, advice: Phrase, rule: str, *more: Phrase, right: str | None = None) -> Violation:
+    """Return the violation for the value of an annotation. ``right``: a value to write instead; None if only the author knows it."""
     path: Path = ("metadata", "annotations", key)
     return Violation(
-        code="BERTH-151", found=phrase("fact", path=At(path), value=value[:40]), advice=advice, more=more, rule=rule, path=path
+        code="BERTH-151",
+        found=phrase("fact", path=At(path), value=value[:40]),
+        advice=advice,
+        more=more,
+        rule=rule,
+        path=path,
+        fixes=write_or_leave_out(path, right),
     )

@@ -11,7 +11,7 @@ DaemonSet's author is a tenant too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,6 +19,7 @@ from catalog import Catalog, Workload
 from kube.pod import MIRROR, Pod
 from kube.review import NODES
 from kube.templates import CONTROLLERS
+from kube.tree import Path
 from policies.request import Request
 
 Affinity = Literal["write", "judge", "no"]
@@ -203,6 +204,11 @@ def joined_actor(actor: Actor, scheduler: str, queues: tuple[str, ...]) -> Actor
 def fraction_keys(annotations: Iterable[str]) -> list[str]:
     """Return the keys of annotations by which a pod asks for a part of a GPU."""
     return [key for key in annotations if key in _FRACTIONS or key.endswith(FRACTION_ENDS)]
+
+
+def fraction_paths(pod: Pod) -> Iterator[Path]:
+    """Yield the paths of the annotations by which a pod asks for a part of a GPU, or of several."""
+    yield from (("metadata", "annotations", key) for key in pod.annotations if key == FRACTION_DEVICES or fraction_keys([key]))
 
 
 def annotated_fraction(pod: Pod) -> bool:

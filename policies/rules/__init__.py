@@ -15,7 +15,8 @@ policies that apply, what they set together, and the nodes that are left; on /mu
 nodes itself. ``Rule.check_admitted`` has no plan: it runs once for a pod, whatever policies apply to it.
 
 A rule keeps what the author wrote (``docs/laws.md``, law 3: "edits are minimal"). On the edited pod it yields no edit, and no remark on
-edits (law 4: "repetition and order change nothing"). Each edit, violation and remark names its rule and policies. If any rule yields a
+edits (law 4: "repetition and order change nothing"). Each edit, violation and remark names its rule and policies. Each violation
+carries its fixes (``policies.fixes``): what the author may change in the pod so that the rule does not yield it. If any rule yields a
 violation, the engine drops all edits. It makes remarks of violations about placement if others place the pod.
 """
 

@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator
 from kube import duration
 from kube.pod import GRACE, PROBES, mapping_at
 from kube.tree import Path
+from policies.fixes import write, write_or_leave_out
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.offers.merging import TightestLimit
@@ -222,6 +223,7 @@ def _too_short(plan: Plan, floor: TightestLimit) -> Violation:
         policies=floor.policies,
         path=_PATH,
         fields=at_field(_MIN, floor.policies),
+        fixes=write(_PATH, floor.value),
     )
 
 
@@ -244,6 +246,7 @@ def _too_long(path: Path, seconds: int, limit: TightestLimit, *more: Phrase) -> 
         policies=limit.policies,
         path=path,
         fields=at_field(_MAX, limit.policies),
+        fixes=write(path, limit.value) if path == _PATH else write_or_leave_out(path, limit.value),
     )
 
 

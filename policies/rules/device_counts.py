@@ -13,29 +13,28 @@ Never   counts an unreadable amount as zero
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+from catalog import Resource
 from catalog.nearest import nearest_slice
 from catalog.platforms import Sharing
 from kube.pod import NONE, Container, CountInterval, Pod, is_requested, of_amounts
 from kube.tree import Path
-from policies.claims.claim_request import part_of
-from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
-from policies.facts.device_requests import Claim, RequestChoice
+from policies.claims.confinement import FIELDS, device_fields, has_such, settles
+from policies.fixes import Fix, amount_paths, choose_label, leave_out, rename, request_whole, round_amounts
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.offers.merging import TightestLimit, least
-from policies.planning.devices import RequestedDevice, of_claim
+from policies.planning.devices import Claimed, RequestedDevice, fix_counts, of_claim
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import describe_expression, detail_constraints, list_constraints, place_of_label
 from policies.planning.requirements import Demands
 from policies.pods import unlisted_accelerators
-from policies.pods.permissions import FRACTION_DEVICES, annotated_fraction, fraction_keys, is_fraction
-from policies.policy import Policy
+from policies.pods.permissions import FRACTION_DEVICES, annotated_fraction, fraction_keys, fraction_paths, is_fraction
 from policies.request import Request
-from policies.state.snapshot import Snapshot
-from policies.verdict import Violation, at_field
+from policies.verdict import Field, Violation, at_field
 
 NAME = "device_counts"
 UNCOUNTED, UNKNOWN = "BERTH-118", "BERTH-126"
@@ -113,8 +112,7 @@ def _all_allowed(count: CountInterval, most: int, allowed: Collection[int]) -> b
 
 def _above(plan: Plan, count: CountInterval, limit: TightestLimit) -> Violation:
     found, advice = phrase("fact", count=str(count), most=limit.value), phrase("ask for fewer", most=limit.value)
-    by, path, fields = limit.policies, _only_request(plan), at_field(_MAX, limit.policies)
-    return Violation(code="BERTH-111", found=found, advice=advice, rule=NAME, policies=by, path=path, fields=fields)
+    return _of_count(plan, "BERTH-111", found, advice, [limit.value], at_field(_MAX, limit.policies))
 
 
 def _none_of(plan: Plan, count: CountInterval, limits: CountLimits) -> Violation:
@@ -122,25 +120,31 @@ def _none_of(plan: Plan, count: CountInterval, limits: CountLimits) -> Violation
     more = next((n for n in allowed if n > count.least), max(allowed, default=0))
     found = phrase("fact", count=str(count), allowed=tuple(allowed)) if allowed else phrase("nothing", count=str(count))
     advice = phrase("ask", number=more) if more else phrase("fix policies")
-    by, path, fields = limits.one_of_by, _only_request(plan), at_field(_ONE_OF, limits.one_of_by)
-    return Violation(code="BERTH-112", found=found, advice=advice, rule=NAME, policies=by, path=path, fields=fields)
+    return _of_count(plan, "BERTH-112", found, advice, allowed, at_field(_ONE_OF, limits.one_of_by))
+
+
+def _of_count(plan: Plan, code: str, found: Phrase, advice: Phrase, allowed: Sequence[int], on: tuple[Field, ...]) -> Violation:
+    by, path = tuple(policy for policy, _ in on), _only_request(plan)
+    fixes = tuple(fix_counts(plan.devices, allowed, plan.snapshot.catalog))
+    return Violation(code=code, found=found, advice=advice, rule=NAME, policies=by, path=path, fields=on, fixes=fixes)
 
 
 def _uncounted(plan: Plan, limits: CountLimits) -> Violation:
     """Return the violation for a count that can't be bounded while there is a limit: the worst case is
     assumed."""
-    found, advice, path = _what_is_open(plan)
+    cause = _what_is_open(plan)
     fields = (*at_field(_MAX, limits.most.policies if limits.most else ()), *at_field(_ONE_OF, limits.one_of_by))
     by = tuple(sorted({policy for policy, _ in fields}))
-    return Violation(code=UNCOUNTED, found=phrase("fact", open=found), advice=advice, rule=NAME, policies=by, path=path, fields=fields)
+    cause = cause._replace(found=phrase("fact", open=cause.found))
+    return Violation(code=UNCOUNTED, **cause._asdict(), rule=NAME, policies=by, fields=fields)
 
 
 def _shared(plan: Plan) -> Iterator[Violation]:
     """Yield a violation per way of sharing that some policy with ``require.sharing`` does not admit."""
-    found: dict[tuple[Sharing, Phrase], Path] = {}
-    for way, words, place in _ways(plan):
-        found.setdefault((way, words), place)
-    for (way, words), path in found.items():
+    ways: dict[tuple[Sharing, Phrase], tuple[Path, tuple[Fix, ...]]] = {}
+    for way, words, path, fixes in _ways(plan):
+        ways.setdefault((way, words), (path, fixes))
+    for (way, words), (path, fixes) in ways.items():
         policies = tuple(c.policy.id for c in plan.policies if c.policy.require.sharing and way not in c.policy.require.sharing)
         if policies:
             yield Violation(
@@ -151,6 +155,7 @@ def _shared(plan: Plan) -> Iterator[Violation]:
                 policies=policies,
                 path=path,
                 fields=at_field(_SHARING, policies),
+                fixes=fixes,
             )
 
 
@@ -161,30 +166,35 @@ def _admitted(plan: Plan) -> list[str]:
     return [way for way in required[0] if all(way in other for other in required)] or list(required[0])
 
 
-def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase, Path]]:
-    """Yield the ways in which the pod shares devices, where no table of offers decides it.
+def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase, Path, tuple[Fix, ...]]]:
+    """Yield the ways in which the pod shares devices, where no table of offers decides it, each with its path and fixes.
 
     These are fractions, names that no table lists, and the names of a pod that is bound to a node already or
     fits none according to the tables: a node whose slices were cut by hand runs it all the same.
     """
     if plan.devices.fraction != NONE or is_fraction(plan.pod):
-        yield "TimeSliced", phrase("fraction"), _ANNOTATIONS
+        yield "TimeSliced", phrase("fraction"), _ANNOTATIONS, leave_out(*fraction_paths(plan.pod))
     cuts = [cell.cut if cell.renamed else None for cell in plan.space.cells]
     if cuts and cuts[0] is not None and None not in cuts:
-        yield "MIG", phrase("cut", label=describe_expression(cuts[0])), place_of_label(cuts[0])
+        yield "MIG", phrase("cut", label=describe_expression(cuts[0])), place_of_label(cuts[0]), choose_label(cuts[0].written)
     for asked in plan.asked:
-        resource, place = asked.resource, _amount_path(asked.containers[0], asked.resource.name)
-        served = plan.snapshot.served.get(resource.name)
-        if served is not None and (served.mixed or (served.sharing == "MIG" and not plan.snapshot.lists(resource.name))):
-            yield "MIG", phrase("mixed", name=resource.name), place
-        if plan.snapshot.lists(resource.name) and plan.actor.affinity != "no" and plan.space.possible_anywhere():
-            continue
-        if resource.kind in ("shared", "part"):
-            yield "TimeSliced", phrase("part" if resource.kind == "part" else "resource", name=resource.name), place
-        elif not resource.vendor:
-            yield "TimeSliced", phrase("unknown", name=resource.name), place
-        elif resource.kind == "mig" or (resource.parts is not None and min(resource.parts) > 1):
-            yield "MIG", phrase("resource", name=resource.name), place
+        for way, words in _of_resource(plan, asked.resource):
+            path, whole = _amount_path(asked.containers[0], asked.resource.name), request_whole(asked.resource, plan.snapshot.catalog)
+            yield way, phrase(words, name=asked.resource.name), path, whole
+
+
+def _of_resource(plan: Plan, resource: Resource) -> Iterator[tuple[Sharing, str]]:
+    served = plan.snapshot.served.get(resource.name)
+    if served is not None and (served.mixed or (served.sharing == "MIG" and not plan.snapshot.lists(resource.name))):
+        yield "MIG", "mixed"
+    if plan.snapshot.lists(resource.name) and plan.actor.affinity != "no" and plan.space.possible_anywhere():
+        return
+    if resource.kind in ("shared", "part"):
+        yield "TimeSliced", "part" if resource.kind == "part" else "resource"
+    elif not resource.vendor:
+        yield "TimeSliced", "unknown"
+    elif resource.kind == "mig" or (resource.parts is not None and min(resource.parts) > 1):
+        yield "MIG", "resource"
 
 
 def _mixed(plan: Plan) -> Iterator[Violation]:
@@ -205,6 +215,7 @@ def _mixed(plan: Plan) -> Iterator[Violation]:
                 rule=NAME,
                 policies=policies,
                 path=(*container.path, "resources"),
+                fixes=tuple(fix for kind in ("gpu", "mig") for fix in leave_out(*amount_paths(container, kinds[kind]))),
             )
 
 
@@ -221,6 +232,7 @@ def _misspelt(plan: Plan) -> Iterator[Violation]:
                     rule=NAME,
                     policies=policies,
                     path=_amount_path(container, name),
+                    fixes=rename(name, [right]),
                 )
 
 
@@ -238,10 +250,12 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
             continue
         hints += 1
         near = nearest_slice(plain, profiles) if hints <= _MOST_HINTS else None
-        advice = phrase("write", right=f"{near}{name.removeprefix(plain)}") if near else phrase("look")
+        right = f"{near}{name.removeprefix(plain)}" if near else None
+        advice = phrase("write", right=right) if right else phrase("look")
         found = phrase("fact", container=asked.containers[0].name, name=name)
         path = _amount_path(asked.containers[0], name)
-        yield Violation(code="BERTH-115", found=found, advice=advice, rule=NAME, policies=policies, path=path)
+        fixes = (*rename(name, [right] if right else []), *request_whole(asked.resource, plan.snapshot.catalog))
+        yield Violation(code="BERTH-115", found=found, advice=advice, rule=NAME, policies=policies, path=path, fixes=fixes)
 
 
 # --- what is open, and where it stands ----------------------------------------------------------------------------------
@@ -258,43 +272,63 @@ def _amount_path(container: Container, name: str) -> Path:
     return (*container.path, "resources", "limits" if name in container.limits else "requests", name)
 
 
-def _what_is_open(plan: Plan) -> tuple[Phrase, Phrase, Path]:
-    """Return phrases for the first request that can't be counted, and for what to write instead, and its path."""
+class _Cause(NamedTuple):
+    """The request of a pod that a violation is about."""
+
+    found: Phrase
+    advice: Phrase
+    path: Path = _CLAIMS
+    fixes: tuple[Fix, ...] = ()
+
+
+def _what_is_open(plan: Plan) -> _Cause:
+    """Return the first request that can't be counted."""
     for asked in plan.asked:
+        first, name = asked.containers[0], asked.resource.name
         if unlisted_accelerators.is_part(asked.resource):
-            first, name = asked.containers[0], asked.resource.name
-            return phrase("part", container=first.name, name=name), phrase("ask by name"), _amount_path(first, name)
+            return _by_listed_name(plan, asked, phrase("part", container=first.name, name=name))
         if asked.count.most is None:
-            container = next((c for c in asked.containers if _unreadable(c, asked.resource.name)), asked.containers[0])
-            path = (*container.path, "resources", "limits", asked.resource.name)
-            return phrase("amount", container=container.name, name=asked.resource.name), phrase("set whole", path=At(path)), path
+            container = next((c for c in asked.containers if _unreadable(c, name)), first)
+            path = (*container.path, "resources", "limits", name)
+            fact, advice = phrase("amount", container=container.name, name=name), phrase("set whole", path=At(path))
+            return _Cause(fact, advice, path, tuple(round_amounts(container, name)))
     for claim in plan.devices.claimed:
-        if not claim.found:
-            return phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim"), _CLAIMS
-        if claim.unread:
-            return phrase("claim unread", kind=claim.kind, claim=claim.name), phrase("shorten the claim"), _CLAIMS
+        if (cause := _unread_claim(claim)) is not None:
+            return cause
         if claim.count.most is None:
-            return phrase("all", kind=claim.kind, claim=claim.name), phrase("ask for count"), _CLAIMS
-    return phrase("fraction", annotations=At(_ANNOTATIONS), name=FRACTION_DEVICES), phrase("write whole"), _ANNOTATIONS
+            return _Cause(phrase("all", kind=claim.kind, claim=claim.name), phrase("ask for count"))
+    fact = phrase("fraction", annotations=At(_ANNOTATIONS), name=FRACTION_DEVICES)
+    return _Cause(fact, phrase("write whole"), _ANNOTATIONS, leave_out(*fraction_paths(plan.pod)))
+
+
+def _by_listed_name(plan: Plan, device: RequestedDevice, fact: Phrase) -> _Cause:
+    path = _amount_path(device.containers[0], device.resource.name)
+    return _Cause(fact, phrase("ask by name"), path, request_whole(device.resource, plan.snapshot.catalog))
+
+
+def _unread_claim(claim: Claimed) -> _Cause | None:
+    """Return the cause of a claim that does not exist or is not kept; None for any other."""
+    if not claim.found:
+        return _Cause(phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim"))
+    if claim.unread:
+        return _Cause(phrase("claim unread", kind=claim.kind, claim=claim.name), phrase("shorten the claim"))
+    return None
 
 
 def _unreadable(container: Container, name: str) -> bool:
     return of_amounts(container.limits.get(name), container.requests.get(name)).most is None
 
 
-def _of_no_known_class(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path]]:
-    """Yield the same for each device of a class that nobody knows, or of a claim that is missing."""
+def _of_no_known_class(plan: Plan) -> Iterator[_Cause]:
+    """Yield each device of a class that nobody knows, or of a claim that is missing."""
     for asked in plan.asked:
         if asked.resource.vendor == "":
-            place = _amount_path(asked.containers[0], asked.resource.name)
-            yield phrase("resource", name=asked.resource.name), phrase("ask by name"), place
+            yield _by_listed_name(plan, asked, phrase("resource", name=asked.resource.name))
     for claim in plan.devices.claimed:
-        if not claim.found:
-            yield phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim"), _CLAIMS
-        elif claim.unread:
-            yield phrase("claim unread", kind=claim.kind, claim=claim.name), phrase("shorten the claim"), _CLAIMS
+        if (cause := _unread_claim(claim)) is not None:
+            yield cause
         elif "" in claim.vendors:
-            yield phrase("driver", kind=claim.kind, claim=claim.name), phrase("name class"), _CLAIMS
+            yield _Cause(phrase("driver", kind=claim.kind, claim=claim.name), phrase("name class"))
 
 
 # --- devices of a DeviceClass -------------------------------------------------------------------------------------------
@@ -310,18 +344,18 @@ def _devices_of_classes(plan: Plan) -> Iterator[Violation]:
         return
     unknown = next(_of_no_known_class(plan), None)
     if unknown is not None:
-        found, advice, path = unknown
-        yield _violation(phrase("open", open=found, demands=list_constraints(demands)), advice, path, demands)
-    yield from (_violation(*one) for one in _first(_outside(plan)))
+        yield _violation(unknown._replace(found=phrase("open", open=unknown.found, demands=list_constraints(demands))), demands)
+    yield from (_violation(*outside) for outside in islice(_outside(plan), 1))
 
 
 def _apart(plan: Plan) -> Iterator[Violation]:
-    claims = {one: found for one in plan.pod.claims if (found := _stored(plan, *one)) is not None}
+    known, namespace = plan.snapshot.cluster.claims, plan.facts.namespace
+    claims = {(kind, name): claim for kind, name in plan.pod.claims if (claim := known.get((kind, namespace, name))) is not None}
     for policy in (compiled.policy for compiled in plan.policies if claims):
         least = policy.match.gpus.min if policy.match.gpus is not None else None
         for (kind, name), claim in claims.items():
             count = of_claim(claim, plan.snapshot)
-            if count.possibly(least, None) or all(_settles(choice, policy, plan.snapshot) for choices in claim for choice in choices):
+            if count.possibly(least, None) or all(settles(choice, policy, plan.snapshot) for choices in claim for choice in choices):
                 continue
             by = (policy.id,)
             yield Violation(
@@ -336,30 +370,7 @@ def _apart(plan: Plan) -> Iterator[Violation]:
             return
 
 
-def _stored(plan: Plan, kind: str, name: str) -> Claim | None:
-    return plan.snapshot.cluster.claims.get((kind, plan.facts.namespace, name))
-
-
-def _settles(choice: RequestChoice, policy: Policy, snapshot: Snapshot) -> bool:
-    """Return whether such a way to satisfy a claim is inside of what the policy requires of claims, whatever selectors the claim has: the
-    policy is about none, or about what is read of claims, or of how the devices of a class are shared."""
-    require, machine = policy.require, policy.require.machine
-    if policy.match.pod_selector is not None or policy.match.workloads or not snapshot.counts(choice.device_class):
-        return True
-    if machine.families or machine.models or machine.gpu_memory or (require.forbid_tolerations and choice.tolerations):
-        return False
-    if choice.admin and (require.sharing or require.gpus_per_pod):
-        return False
-    part = part_of((), choice, (), snapshot)
-    return not require.sharing or (part.devices is not None and part.type in types_of(part.devices, require.sharing))
-
-
-def _first(found: Iterator[tuple[Phrase, Phrase, Path, list[Constraint]]]) -> list[tuple[Phrase, Phrase, Path, list[Constraint]]]:
-    one = next(found, None)
-    return [] if one is None else [one]
-
-
-def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint]]]:
+def _outside(plan: Plan) -> Iterator[tuple[_Cause, list[Constraint]]]:
     by_class = [asked for asked in plan.asked if asked.resource.kind == "dra" and asked.resource.vendor and not _placed(plan, asked)]
     claims = [claim for claim in plan.devices.claimed if claim.vendors - {""}]
     for compiled in plan.policies if by_class or claims else ():
@@ -368,11 +379,10 @@ def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint
         for asked in by_class:
             if not _has(plan, compiled, asked.resource.vendor):
                 place = _amount_path(asked.containers[0], asked.resource.name)
-                yield phrase("device", name=asked.resource.name, demands=said), phrase("ask for device"), place, demands
+                yield _Cause(phrase("device", name=asked.resource.name, demands=said), phrase("ask for device"), place), demands
         for claim in claims:
             if not all(_has(plan, compiled, vendor) for vendor in claim.vendors - {""}):
-                found = phrase("claim outside", kind=claim.kind, claim=claim.name, demands=said)
-                yield found, phrase("ask for class"), _CLAIMS, demands
+                yield _Cause(phrase("claim outside", kind=claim.kind, claim=claim.name, demands=said), phrase("ask for class")), demands
 
 
 def _placed(plan: Plan, asked: RequestedDevice) -> bool:
@@ -385,6 +395,6 @@ def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
     return has_such(vendor, [device_fields(compiled.policy.require.machine)], plan.snapshot.catalog)
 
 
-def _violation(found: Phrase, advice: Phrase, path: Path, demands: list[Constraint]) -> Violation:
+def _violation(cause: _Cause, demands: list[Constraint]) -> Violation:
     more, by, on = (detail_constraints(demands),), who(demands), fields(demands)
-    return Violation(code=UNKNOWN, found=found, advice=advice, more=more, rule=NAME, policies=by, path=path, fields=on)
+    return Violation(code=UNKNOWN, **cause._asdict(), more=more, rule=NAME, policies=by, fields=on)

@@ -17,6 +17,8 @@ from fractions import Fraction
 from catalog import Protection
 from kube import duration
 from kube.pod import Pod
+from kube.tree import Path
+from policies.fixes import write_or_leave_out
 from policies.messages import At, phrase
 from policies.objects.wording import cut_text
 from policies.offers.merging import TightestLimit
@@ -115,15 +117,16 @@ _SHOWN = 20
 
 
 def _violation(plan: Plan, protection: Protection, limit: TightestLimit) -> Violation:
-    value = str(_written(plan.pod, protection)[protection.key])
-    shown = cut_text(value, _SHOWN)
-    most = duration.format_duration(limit.value)
+    path: Path = ("metadata", protection.where, protection.key)
+    shown = cut_text(str(_written(plan.pod, protection)[protection.key]), _SHOWN)
+    most, durations = duration.format_duration(limit.value), _knows_durations(plan, protection)
     return Violation(
         code="BERTH-142",
-        found=phrase("fact", path=At(("metadata", protection.where, protection.key)), value=shown, most=most),
-        advice=phrase("set or remove", most=most) if _knows_durations(plan, protection) else phrase("remove"),
+        found=phrase("fact", path=At(path), value=shown, most=most),
+        advice=phrase("set or remove", most=most) if durations else phrase("remove"),
         rule=NAME,
         policies=limit.policies,
-        path=("metadata", protection.where, protection.key),
+        path=path,
         fields=at_field("spec.require.protection.max", limit.policies),
+        fixes=write_or_leave_out(path, most if durations else None),
     )

@@ -21,6 +21,7 @@ from operator import attrgetter
 from kube import duration
 from kube.pod import DEADLINE, DEFAULT_SCHEDULER, OF_NO_CLASS
 from kube.tree import Path
+from policies.fixes import write
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.offers.merging import NamedValue, TightestLimit, merge_named
@@ -190,4 +191,5 @@ def _violation(longest: TightestLimit, found: Phrase, more: Phrase) -> Violation
         policies=longest.policies,
         path=_DEADLINE,
         fields=at_field("spec.require.maxRuntime", longest.policies),
+        fixes=write(_DEADLINE, longest.value),
     )

@@ -19,6 +19,7 @@ from kube.pod import POD_LEVEL, Container, Pod
 from kube.quantity import QuantityError, parse
 from kube.requests import Shortfall, shortfalls
 from kube.tree import Path
+from policies.fixes import equalize, round_amounts
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
@@ -154,6 +155,7 @@ def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies:
         policies=policies,
         path=(*container.path, "resources", side, name),
         fields=at_field(_FIELD, policies),
+        fixes=tuple(round_amounts(container, name)),
     )
 
 
@@ -164,7 +166,8 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
         found = phrase("no limit", container=_name(container), asked=cut_text(str(asked), 12), name=name)
         advice = _set("set", (*resources, "limits", name), value=str(asked))
         path, fields = (*resources, "requests", name), at_field(_FIELD, policies)
-        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, policies=policies, path=path, fields=fields)
+        fixes = equalize(resources, name, limit=None, request=asked)
+        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, policies=policies, path=path, fields=fields, fixes=fixes)
     elif asked is not None and not _equal(limit, asked):
         found = phrase("differs", container=_name(container), asked=cut_text(str(asked), 12), name=name, limit=cut_text(str(limit), 12))
         side, value = ("requests", limit) if parse(limit) else ("limits", asked)
@@ -178,6 +181,7 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
             policies=policies,
             path=(*resources, side, name),
             fields=at_field(_FIELD, policies),
+            fixes=equalize(resources, name, limit=limit if parse(limit) else None, request=asked if parse(asked) else None),
         )
 
 
@@ -195,6 +199,7 @@ def _cpu_and_memory(wrong: Iterable[Shortfall], policies: tuple[str, ...]) -> It
             policies=policies,
             path=(*at.path, side, name),
             fields=at_field(_FIELD, policies),
+            fixes=equalize(at.path, name, limit=limit if at.limit(name) else None, request=asked if at.request(name) else None),
         )
 
 

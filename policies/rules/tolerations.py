@@ -21,6 +21,7 @@ from typing import Any
 from kube.pod import NODE_NAME, Pod
 from kube.taints import Taint, TolerationPattern, covers, may_tolerate
 from kube.tree import Raw
+from policies.fixes import leave_out
 from policies.messages import At, phrase
 from policies.planning.merged_settings import FORBID, grants
 from policies.planning.plan import Plan
@@ -141,6 +142,7 @@ def _check_node(plan: Plan) -> Iterator[Violation]:
                 policies=(policy,),
                 path=NODE_NAME,
                 fields=at_field(FORBID, (policy,)),
+                fixes=leave_out(NODE_NAME),
             )
 
 
@@ -199,4 +201,5 @@ def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violatio
             policies=policies,
             path=path.path,
             fields=at_field(FORBID, policies),
+            fixes=leave_out(path.path),
         )

@@ -6,12 +6,15 @@ They are in one file so that one process builds the world of each case, once.
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 
 from catalog.shapes.structs import Struct
 from cli.policy_cases.outcome import PARTS
+from policies.fixes import FixKind
 from policies.messages import OF_EDITS, TABLE
 from policies.objects import definition
 from policies.verdict import Verdict, Violation
@@ -47,6 +50,25 @@ NO_VALUE_SOMETIMES = {
     "BERTH-131": "a claim's toleration has no path in a pod",
     "BERTH-133": "the policies contradict one another, not the pod",
     "BERTH-144": "the policies contradict one another, not the pod",
+}
+NO_FIX = {
+    "BERTH-116": "a claim carries no fixes",
+    "BERTH-122": "the policies contradict one another, not the pod",
+    "BERTH-123": "another webhook changed what Berth wrote",
+    "BERTH-127": "a claim carries no fixes",
+}
+NO_FIX_SOMETIMES = {
+    "BERTH-102": "only the author knows what an unreadable amount means",
+    "BERTH-103": "only the author knows how much cpu or memory is needed",
+    "BERTH-111": "what a claim requests is not in the pod",
+    "BERTH-112": "the same",
+    "BERTH-117": "other schedulers read a fraction of other names",
+    "BERTH-118": "what a claim requests is not in the pod, and an update keeps what it removes",
+    "BERTH-121": "no device of the pod's vendor is allowed",
+    "BERTH-126": "a claim's class is not in the pod",
+    "BERTH-131": "a claim carries no fixes",
+    "BERTH-133": "the policies contradict one another, not the pod",
+    "BERTH-144": "the workload says the queue, or the policies contradict one another",
 }
 
 
@@ -139,6 +161,14 @@ def is_field(policy: str, name: str) -> bool:
 def test_a_denial_names_the_value_that_it_is_about(violations: Mapping[str, list[Violation]]) -> None:
     """By its path in the pod; the codes without one have a reason."""
     assert unexplained(violations, "path", NO_VALUE, NO_VALUE_SOMETIMES) == []
+
+
+def test_a_denial_carries_its_fixes(violations: Mapping[str, list[Violation]]) -> None:
+    """As plain data, for any process; the codes without one have a reason."""
+    assert unexplained(violations, "fixes", NO_FIX, NO_FIX_SOMETIMES) == []
+    fixes = {fix for denials in violations.values() for denial in denials for fix in denial.fixes}
+    assert pickle.loads(pickle.dumps(fixes)) == fixes
+    assert {fix.kind for fix in fixes} == set(get_args(FixKind))
 
 
 def test_too_many_gpus_are_told_with_the_field_that_bounds_them(violations: Mapping[str, list[Violation]]) -> None:

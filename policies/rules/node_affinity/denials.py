@@ -4,12 +4,13 @@ paths."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from catalog.nearest import nearest_slice
 from kube.labels import Expression
 from kube.pod import TERMS
+from policies.fixes import Fix, choose_label, rename, request_fewer
 from policies.messages import Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.offers.constraints import Constraint, fields, who
@@ -36,24 +37,25 @@ def contradiction(plan: Plan) -> Violation:
     cell, inputs = min(islice(_groups(plan), MOST_EXPLAINED), key=lambda item: len(item[1]))
     demands = [i.constraint for i in inputs if i.constraint is not None]
     own = [i for i in inputs if i.constraint is None]
-    policies = who(demands)
     if not own:
         return _conflict(demands, "one" if len(demands) == 1 else "several")
+    options = [(item, _options(plan, cell, item)) for item in own]
     return Violation(
         code="BERTH-121",
         found=_fact(own, demands),
-        advice=_fix(plan, cell, own),
+        advice=_fix(plan, cell, options),
         more=(detail_constraints(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
         rule=NAME,
-        policies=policies,
+        policies=who(demands),
         path=place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
+        fixes=tuple(chain.from_iterable(_fixes(*option) for option in options)),
     )
 
 
 def _fact(own: Sequence[_Input], demands: Sequence[Constraint]) -> Phrase:
     """Return the conflict of the pod's own requirements with those of policies."""
-    if len(own) == 1 and own[0].counted:
+    if len(own) == 1 and own[0].devices:
         return Phrase("too many", (*own[0].words.values, ("demands", list_constraints(demands))))
     return phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=list_constraints(demands))
 
@@ -85,7 +87,10 @@ class _Input(NamedTuple):
     """The text for a requirement of the pod's own."""
     constraint: Constraint | None = None
     authored: AuthorExpression | None = None
-    counted: bool = False
+    name: str = ""
+    """The resource that the pod requests."""
+    devices: int = 0
+    """How many of them, if no machine may have as many; 0 otherwise."""
 
 
 def _groups(plan: Plan) -> Iterator[tuple[Cell, list[_Input]]]:
@@ -105,10 +110,10 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
         yield _Input(constraint.rows & here, constraint=constraint)
     of_name = table.of_resource(name)
     known = plan.snapshot.resource(name)
-    yield _Input(of_name, phrase("nowhere" if known is not None and on_no_machine(plan, known) else "resource", name=name))
+    yield _Input(of_name, phrase("nowhere" if known is not None and on_no_machine(plan, known) else "resource", name=name), name=name)
     enough = table.enough(name, count)
     if enough != of_name:
-        yield _Input(enough, phrase("count", count=count, name=name), counted=True)
+        yield _Input(enough, phrase("count", count=count, name=name), name=name, devices=count or 0)
     for authored in cell.term.expressions:
         if authored not in cell.undecided:
             yield _Input(
@@ -131,35 +136,48 @@ def _other_templates(plan: Plan, cell: Cell) -> int:
     return rows
 
 
-def _fix(plan: Plan, cell: Cell, own: Sequence[_Input]) -> Phrase:
-    """Return what to type instead: a value that is allowed on the key, another resource name, fewer
-    devices."""
-    inside = plan.required
-    authored = next((i.authored for i in own if i.authored is not None), None)
-    if authored is not None:
-        fits = inside & _besides(plan, cell, authored)
-        # A time-sliced node fits any count: it is named only where no whole GPU is left to name.
-        allowed = _as_spelled(cell, authored, _values(cell, authored.key, fits & cell.table.by_sharing.get("Exclusive", 0) or fits))
-        return phrase("use or remove", allowed=_one_of(allowed)) if allowed and authored.operator == "In" else phrase("remove")
-    if any(i.counted for i in own):
+def _options(plan: Plan, cell: Cell, own: _Input) -> list[str]:
+    """Return the values of a label, by the names that the author uses, or the resource names that are allowed; none for a count."""
+    if own.authored is None:
+        return [] if own.devices else _other_devices(plan, cell)
+    rows = plan.required & _besides(plan, cell, own.authored)
+    # A time-sliced node fits any count: it is named only where no whole GPU is left to name.
+    rows = rows & cell.table.by_sharing.get("Exclusive", 0) or rows
+    return _as_spelled(cell, own.authored, _values(cell, own.authored.key, rows))
+
+
+def _fix(plan: Plan, cell: Cell, options: Sequence[tuple[_Input, list[str]]]) -> Phrase:
+    """Return what to type instead: a value that is allowed on the key, another resource name, fewer devices."""
+    for own, allowed in options:
+        if own.authored is not None:
+            return phrase("use or remove", allowed=_one_of(allowed)) if allowed and own.authored.operator == "In" else phrase("remove")
+    if any(own.devices for own, _ in options):
         return phrase("fewer")
-    return _other_devices(plan, cell, inside)
+    if names := options[0][1]:
+        return phrase("ask", name=_one_of(names))
+    theirs = tuple(sorted(plan.vendors - {""}))
+    is_any_allowed = any(rows & plan.required for rows in cell.table.by_resource.values())
+    return phrase("ask platform", vendors=theirs) if theirs and is_any_allowed else phrase("ask which")
 
 
-def _other_devices(plan: Plan, cell: Cell, inside: int) -> Phrase:
-    """Return the advice by resource name: the nearest slice in place of one that does not exist anywhere,
-    or whole devices of the pod's own vendors, never of another vendor."""
-    names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & inside]
+def _fixes(own: _Input, allowed: list[str]) -> tuple[Fix, ...]:
+    """Return the fixes of one requirement of the pod's own: all values, where the advice names some."""
+    if own.authored is not None:
+        return choose_label(own.authored.written, allowed)
+    return request_fewer(own.name, own.devices) if own.devices else rename(own.name, allowed)
+
+
+def _other_devices(plan: Plan, cell: Cell) -> list[str]:
+    """Return the resource names that are allowed: the nearest slice in place of one that does not exist anywhere, or whole devices of
+    the pod's own vendors, never of another vendor."""
+    names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & plan.required]
     for name in plan.space.wanted:
         known = plan.snapshot.resource(name)
         if known is not None and on_no_machine(plan, known) and (near := nearest_slice(name, (n for n in names if "/mig-" in n))):
-            return phrase("ask", name=near)
+            return [near]
     whole = [name for name in names if name in plan.snapshot.catalog.whole.values()] or names
     same = [name for name in whole if (known := plan.snapshot.catalog.resource(name)) and known.vendor in plan.vendors]
-    if same or not whole:
-        return phrase("ask", name=_one_of(same)) if same else phrase("ask which")
-    theirs = tuple(sorted(plan.vendors - {""}))
-    return phrase("ask platform", vendors=theirs) if theirs else phrase("ask", name=_one_of(whole))
+    return same if same or plan.vendors - {""} else whole
 
 
 def _besides(plan: Plan, cell: Cell, authored: AuthorExpression) -> int:
@@ -211,6 +229,7 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expres
         policies=who(asked),
         path=place_of_label(authored),
         fields=fields(asked),
+        fixes=choose_label(authored.written, allowed),
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kube.pod import TERMS
+from kube.pod import NODE_NAME, TERMS
 from kube.tree import Path
 from policies.facts import platform_detection
+from policies.fixes import Fix, leave_out, request_whole
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.table import Table
@@ -19,8 +20,6 @@ from policies.planning.plan import Plan
 from policies.planning.requirement_words import detail_constraints, list_constraints
 from policies.rules.node_affinity import NAME
 from policies.verdict import Remark, Violation
-
-_NODE_NAME: Path = ("spec", "nodeName")
 
 
 def check(plan: Plan) -> Iterator[Violation | Remark]:
@@ -56,6 +55,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
+            fixes=_let_go(plan),
         )
     home = platform_detection.home(plan.snapshot.catalog, labels)
     sold = any(constraint.axis == "capacity" for constraint in plan.constraints)
@@ -69,6 +69,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
+            fixes=_let_go(plan),
         )
 
 
@@ -85,15 +86,24 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
                 rule=NAME,
                 policies=who(demands),
                 fields=fields(demands),
+                fixes=request_whole(known, plan.snapshot.catalog) if (known := plan.snapshot.resource(name)) else (),
             )
 
 
 def _place(plan: Plan) -> Path:
-    return _NODE_NAME if plan.pod.node_name else TERMS
+    return NODE_NAME if plan.pod.node_name else TERMS
+
+
+def _let_go(plan: Plan) -> tuple[Fix, ...]:
+    """Return the fix by which the scheduler chooses the node."""
+    if plan.pod.node_name:
+        return leave_out(NODE_NAME)
+    terms = enumerate(plan.pod.terms)
+    return (Fix("unlabel", tuple((*TERMS, i, "matchFields", j) for i, term in terms for j, _ in enumerate(term.get("matchFields") or ()))),)
 
 
 def _where(plan: Plan) -> At | Phrase:
-    return At(_NODE_NAME) if plan.pod.node_name else phrase("match fields")
+    return At(NODE_NAME) if plan.pod.node_name else phrase("match fields")
 
 
 def _shown(plan: Plan, table: Table, rows: int, labels: Mapping[str, str]) -> str:

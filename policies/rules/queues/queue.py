@@ -19,6 +19,7 @@ from math import ceil
 
 from kube.pod import Pod
 from kube.tree import Path
+from policies.fixes import Fix, leave_out, write
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.planning.plan import Plan
@@ -160,7 +161,18 @@ def violation(found: Past, required: Required) -> Violation:
         policies=required.policies,
         path=found.path,
         fields=at_field(FIELD, required.policies),
+        fixes=_fixes(found, required),
     )
+
+
+def _fixes(bypass: Past, required: Required) -> tuple[Fix, ...]:
+    """Return what the author may change in the pod; none if its workload says the queue, or an update may not change it."""
+    if bypass.how in ("node", "group", "owner", "kueue parent"):
+        return leave_out(bypass.path)
+    if bypass.how == "scheduler":
+        return write(bypass.path, bypass.system.scheduler)
+    is_of_pod = bypass.how in ("no queue", "queue", "kueue queue", "job queue")
+    return write(bypass.path, *(name for name in required.of(bypass.system) if name != ANY)) if is_of_pod else ()
 
 
 def _fact(found: Past, required: Required) -> Phrase:

@@ -1,4 +1,4 @@
-"""Amounts lowered by as little as will do."""
+"""Amounts lowered by as little as will do, and resources renamed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.fixes.edits import changed
-from analysis.fixes.lowering import lowered
+from analysis.fixes.edits import changed, lower_amount, rename_resource
 from kube.requests import requests
 
 GPU = "nvidia.com/gpu"
@@ -19,7 +18,7 @@ def _pod(*counts: int, **spec: Any) -> dict[str, Any]:
 
 
 def _after(pod: dict[str, Any], name: str, most: int) -> dict[str, Any] | None:
-    edits = lowered(pod, name, most)
+    edits = lower_amount(pod, name, most)
     return None if edits is None else changed(pod, [edit for place in edits for edit in place])
 
 
@@ -57,4 +56,15 @@ def test_a_whole_pod_asks_for_no_less_than_its_containers() -> None:
     assert after["spec"]["resources"]["requests"]["cpu"] == "1500m"
     assert after["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "1500m"
     assert requests(after["spec"]).amounts["cpu"] == 2000
-    assert lowered(pod, "cpu", 400) is None
+    assert lower_amount(pod, "cpu", 400) is None
+
+
+def test_a_container_that_asks_for_both_names_keeps_the_amounts_of_the_new_one() -> None:
+    """Only the old name goes there; another container asks for the new one instead."""
+    both = {"limits": {"nvdia.com/gpu": "2", GPU: "1"}, "requests": {"nvdia.com/gpu": "2"}}
+    pod = {"spec": {"containers": [{"resources": both}, {"resources": {"limits": {"nvdia.com/gpu": "3"}}}]}}
+    after = changed(pod, rename_resource(pod, "nvdia.com/gpu", GPU))
+    assert [container["resources"] for container in after["spec"]["containers"]] == [
+        {"limits": {GPU: "1"}, "requests": {}},
+        {"limits": {GPU: "3"}},
+    ]
