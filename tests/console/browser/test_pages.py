@@ -44,12 +44,7 @@ def test_no_page_breaks_a_rule(watched: Watched, pages: list[str], axe_core: str
     wrong: dict[str, list[str]] = {}
     for path in (*pages, *WRONG):
         watched.browser.look(width, scheme)
-        for _ in range(3):  # on a busy machine the browser may paint a page before all of it has arrived, which moves it once
-            watched.open(path)
-            wrong[path] = watched.wrong()
-            if not all(line.startswith("moves: ") for line in wrong[path]) or not wrong[path]:
-                break
-        wrong[path] += [*violations(watched.browser, axe_core), *watched.too_wide(WIDTHS)]
+        wrong[path] = [*watched.open_until_still(path), *violations(watched.browser, axe_core), *watched.too_wide(WIDTHS)]
     assert {path: found for path, found in wrong.items() if found} == {}
 
 

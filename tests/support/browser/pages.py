@@ -56,6 +56,16 @@ class Watched:
         """What is wrong with the page that is open, but its width. A status that is no success is no error of the page."""
         return [*self.asked_elsewhere(), *self.complaints(), *(f"moves: {one}" for one in self.browser.run(SHIFTS))]
 
+    def open_until_still(self, path: str) -> list[str]:
+        """Open a page, up to three times, and say what is wrong: on a busy machine the browser may paint it before all of it has arrived,
+        which moves it once."""
+        for _ in range(3):
+            self.open(path)
+            wrong = self.wrong()
+            if not wrong or not all(line.startswith("moves: ") for line in wrong):
+                break
+        return wrong
+
     def asked_elsewhere(self) -> list[str]:
         """Requests since the page was opened that were for another server."""
         asked = [one["params"]["request"]["url"] for one in (*self._seen, *self._events()) if one["method"] == "Network.requestWillBeSent"]
