@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.cli.inspect.test_effective import somebody
-from tests.support.cluster.dumped import OURS, dump
+from tests.support.cluster.written_statuses import OURS, dump
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane

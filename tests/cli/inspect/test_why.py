@@ -17,8 +17,7 @@ from policies.state.updater import Options as Chosen
 from policies.state.updater import Updater
 from tests.cli.inspect.test_effective import somebody
 from tests.e2e.scheduling.nodes_as_objects import made
-from tests.support.cluster.dumped import OURS, dump
-from tests.support.cluster.written_statuses import CAPPED, write_statuses
+from tests.support.cluster.written_statuses import CAPPED, OURS, dump, write_statuses
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from types import FrameType
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+import policies
 from analysis.conditions import compute_conditions
 from kube.pod import PodError
 from policies.document import UNREAD
@@ -137,6 +139,9 @@ def test_batches_may_be_cut_anywhere(random: Random) -> None:
     assert ends[0] == ends[1] == ends[2]
 
 
+SOURCE = str(Path(policies.__file__).parent)
+
+
 class Interrupted(MemoryError):
     """Raised where nobody expects it."""
 
@@ -147,6 +152,8 @@ def interrupted(followed: Updater, batch: dict[Key, Change], call: int) -> bool:
 
     def trace(frame: FrameType, event: str, arg: object) -> None:
         nonlocal calls
+        if not frame.f_code.co_filename.startswith(SOURCE):  # a callback of the garbage collector may come at any time
+            return
         calls += 1
         if calls >= call and not frame.f_code.co_flags & inspect.CO_GENERATOR:  # one that is closed may not raise
             sys.settrace(before)
@@ -172,7 +179,7 @@ def test_a_batch_that_fails_can_be_applied_again(random: Random) -> None:
     followed.apply(changing.batch())
     for number in range(4):
         before, batch = changing.built(), changing.batch()
-        for call in sorted(random.sample(range(1, 2000), 3)):
+        for call in sorted(random.sample(range(1, 1500), 3)):
             if not interrupted(followed, batch, call):
                 break
             assert plain(followed.apply({}).snapshot) == plain(before), f"batch {number}, call {call}"

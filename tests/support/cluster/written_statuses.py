@@ -1,6 +1,9 @@
-"""Statuses in a cluster as a server writes them, without one."""
+"""Statuses in a cluster as a server writes them, without one, and dumps of a cluster, as a user writes them."""
 
 from __future__ import annotations
+
+import subprocess
+from pathlib import Path
 
 from analysis.conditions import compute_conditions
 from cluster.status.patch import patch
@@ -27,3 +30,14 @@ def write_statuses(cluster: Cluster, max_mode: Mode) -> None:
         value = dict(objects[key] or {})
         change = patch(finding, value.get("status") or {}, value["metadata"]["resourceVersion"])
         cluster.api.patch(value, change, subresource="status")
+
+
+OURS = "clustergpupolicies,gpupolicies,gpunodetemplates"
+
+
+def dump(cluster: Cluster, folder: Path, resources: str) -> str:
+    """Write ``kubectl get RESOURCES -A -o yaml`` to a file, and return its path."""
+    file = folder / "dump.yaml"
+    command = cluster.kubectl("get", resources, "-A", "-o", "yaml")
+    file.write_bytes(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
+    return str(file)
