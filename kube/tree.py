@@ -240,11 +240,6 @@ def set_at(tree: Any, path: Path, value: Any) -> Any:
     return _changed(tree, _PlainChange("replace", path, value))
 
 
-def insert_at(tree: Any, path: Path, value: Any) -> Any:
-    """Do the same as ``set_at``, but insert at an index before the item that is there (RFC 6902 ``add``)."""
-    return _changed(tree, _PlainChange("add", path, value))
-
-
 def remove_at(tree: Any, path: Path) -> Any:
     """Return ``tree`` without the value at ``path``, or ``tree`` itself if there is none."""
     return tree if value_at(tree, path, MISSING) is MISSING else _changed(tree, _PlainChange("remove", path))

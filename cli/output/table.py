@@ -55,8 +55,8 @@ class OutputTable:
         least = [max(width(word) for cell in cells for word in cell.split(" ")) for cells in columns]
         if _total(least) > screen.width:
             return [line for row in shown for line in _record(self.heads, row, screen, screen.width)]
-        found = _shrunk(natural, least, screen.width)
-        return [line for row in lines for line in _aligned(row, found, screen)]
+        shrunk = _shrunk(natural, least, screen.width)
+        return [line for row in lines for line in _aligned(row, shrunk, screen)]
 
     def csv(self, keys: Sequence[str]) -> str:
         """Return CSV with these names of columns, of which no spreadsheet computes a cell."""
@@ -91,11 +91,11 @@ def _total(widths: Sequence[int]) -> int:
 
 def _shrunk(natural: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """Return widths of which none is less than ``least``, and that fit."""
-    found = list(natural)
-    while _total(found) > room:
-        widest = max((one for one in range(len(found)) if found[one] > least[one]), key=lambda one: found[one])
-        found[widest] -= 1
-    return found
+    widths = list(natural)
+    while _total(widths) > room:
+        widest = max((column for column in range(len(widths)) if widths[column] > least[column]), key=lambda column: widths[column])
+        widths[widest] -= 1
+    return widths
 
 
 def _aligned(row: Sequence[Styled], widths: Sequence[int], screen: Terminal) -> Iterator[str]:

@@ -96,17 +96,17 @@ def _junit(found: Run, least: float) -> str:
     """Return a suite of all cases; bad input and too little coverage are cases of their own, so that CI shows them."""
     cases = [
         JUnitCase(
-            os.path.dirname(one.case.document.file),
-            os.path.basename(one.case.name),
-            one.case.document.file,
-            failure=one.case.why if one.result == "failed" else None,
-            details=one.diff,
+            os.path.dirname(tested.case.document.file),
+            os.path.basename(tested.case.name),
+            tested.case.document.file,
+            failure=tested.case.why if tested.result == "failed" else None,
+            details=tested.diff,
         )
-        for one in found.tested
+        for tested in found.tested
     ]
     cases += [JUnitCase("invalid input", error.place, error.file, error=error.message) for error in found.errors]
     if found.coverage.percent < least:
         covered = f"{_percent(found.coverage)} of the policy fields are covered"
-        missed = [_named(one) for one in found.coverage.missed]
+        missed = [_named(field) for field in found.coverage.missed]
         cases.append(JUnitCase("coverage", f"at least {least:g} % of the policy fields", failure=covered, details=missed))
     return format_junit("berth test", {"berth test": cases})

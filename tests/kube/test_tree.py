@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.tree import Path, TreePatch, diff, dotted, insert_at, map_at, maps_in, path_of, pointer, remove_at, set_at, text_of, value_at
+from kube.tree import Path, TreePatch, diff, dotted, map_at, maps_in, path_of, pointer, remove_at, set_at, text_of, value_at
 from policies.patch.applied import digest, digest_at
 from policies.verdict import Edit
 from tests.support.generators.strategies import examples
@@ -48,7 +48,7 @@ def test_what_is_not_on_the_way_is_shared() -> None:
 
 def test_missing_and_null_parents_are_made() -> None:
     """A list where an index or - follows, else a map."""
-    after = insert_at(insert_at(POD, ("spec", "tolerations", "-"), "t"), ("spec", "affinity", "nodeAffinity", "terms", 0, "x"), 1)
+    after = set_at(set_at(POD, ("spec", "tolerations", "-"), "t"), ("spec", "affinity", "nodeAffinity", "terms", 0, "x"), 1)
     assert after["spec"]["tolerations"] == ["t"]
     assert after["spec"]["affinity"] == {"nodeAffinity": {"terms": [{"x": 1}]}}
 

@@ -127,15 +127,15 @@ def workloads(ledger: Ledger) -> Iterator[dict[str, Any]]:
 
 
 def _results(answer: AuditAnswer) -> list[tuple[str, ...]]:
-    found = []
+    rows = []
     for workload in workloads(answer.ledger):
         scope = workload["scope"]
         name = "" if scope["kind"] == "Namespace" else f"{scope['kind']}/{scope['name']}"
-        for one in workload["results"]:
-            of = one["properties"]
+        for result in workload["results"]:
+            of = result["properties"]
             counts = of["pods"], of["gpus"], of.get("usdPerHour", "")
-            found.append((scope["namespace"], name, one["policy"], of["finding"].replace("-", " "), *counts, one["message"]))
-    return sorted(found, key=lambda row: (row[3] not in ("would deny", "no longer fits"), row))
+            rows.append((scope["namespace"], name, result["policy"], of["finding"].replace("-", " "), *counts, result["message"]))
+    return sorted(rows, key=lambda row: (row[3] not in ("would deny", "no longer fits"), row))
 
 
 def summarize_audit(ledger: Ledger) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.admission.template_edits import project
 from kube.templates import with_defaults
-from kube.tree import Path, insert_at, remove_at, set_at
+from kube.tree import Path, TreePatch
 from policies.verdict import Edit
 
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
@@ -86,8 +86,7 @@ def test_defaults_become_new_lines() -> None:
 def test_the_template_makes_the_patched_pod(resources: dict[str, Any], edits: list[Edit]) -> None:
     """Defaulting the edited template gives exactly the pod that the edits of the defaulted one give."""
     template = _template(**resources)
-    pod = with_defaults(template)
+    patched = TreePatch(with_defaults(template))
     for edit in edits:
-        change = {"add": insert_at, "replace": set_at}.get(edit.op)
-        pod = change(pod, edit.path, edit.value) if change else remove_at(pod, edit.path)
-    assert with_defaults(project(template, edits)) == pod
+        patched.apply(edit)
+    assert with_defaults(project(template, edits)) == patched.tree
