@@ -1,27 +1,41 @@
-"""Evaluates one pod as the two webhooks would, one after the other, to preview an admission.
+"""What becomes of a pod or a claim: each is evaluated as the two webhooks would, one after the other.
 
 A created pod passes mutate, then validate with the patch applied. An updated pod passes validate only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple, overload
 
-from kube.pod import Pod
-from kube.tree import apply_patch
+import orjson
+
+from analysis.audit.stored_pod import StoredPod
+from kube.pod import Pod, PodError
+from kube.tree import Raw, ReadOnly, apply_patch
+from policies.claims import judging
+from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
+from policies.lru import LruCache
 from policies.request import Request
 from policies.rules.requests_match_limits import undecodable
-from policies.state.snapshot import Facts
-from policies.verdict import Remark, Verdict, Violation
+from policies.state.snapshot import Facts, Snapshot
+from policies.verdict import AuditOutcome, Edit, Remark, Verdict, Violation
+
+Applier = Callable[[Any, Iterable[Mapping[str, Any]]], Any]
+"""Returns a tree after the operations of a JSON Patch; the given tree stays as it was."""
+_MOST_CACHED = 16 * 2**20
+"""Bytes of the admitted pods that one ``Admission`` keeps."""
+_OVERHEAD = 4096
+"""Bytes of an admitted pod, besides its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class AdmittedPod:
     """The result of both phases for one pod."""
 
+    request: Request
     mutate: Verdict
     """the answer at /mutate"""
     violations: tuple[Violation, ...]
@@ -30,26 +44,117 @@ class Judgement:
     """the remarks of both phases, each once"""
     judged: bool
     """False if the pod requests no accelerator"""
+    pod: Raw
+    """The pod as admitted; as it came if it is denied. Parts that no edit touches are the same objects as in the request."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits to apply: none if the pod is denied, or the request is an UPDATE."""
+        return () if self.violations or self.request.operation != "CREATE" else self.mutate.edits
+
+    @property
+    def patch(self) -> tuple[Mapping[str, Any], ...]:
+        """The JSON Patch of the edits."""
+        return self.mutate.patch if self.edits else ()
+
+    @property
+    def matched(self) -> tuple[str, ...]:
+        """The ids of the policies that apply to the pod."""
+        return self.mutate.matched
+
+    @property
+    def audit_outcomes(self) -> tuple[AuditOutcome, ...]:
+        return self.mutate.audit_outcomes
 
 
-Applier = Callable[[Any, Iterable[Mapping[str, Any]]], Any]
-"""Returns a tree after the operations of a JSON Patch; the given tree stays as it was."""
+class _Key(NamedTuple):
+    """Everything that an answer on a pod depends on."""
+
+    text: bytes
+    others: tuple[Hashable, ...]
 
 
-def preview_admission(request: Request, facts: Facts, apply: Applier = apply_patch) -> Judgement:
-    """Evaluate both phases for one pod; the second only if the first admits it. Raises PodError as
-    ``evaluate`` does.
+class Admission:
+    """Answers what becomes of pods and claims under one snapshot. Pods that are alike are evaluated once."""
 
-    ``apply`` applies the patch of the first phase, as the API server does before the second. A pod that the
-    API server can't decode, which can happen with one from a template, is denied even if no policy denies
-    it.
+    def __init__(self, snapshot: Snapshot, apply: Applier = apply_patch) -> None:
+        """``apply``: applies the patch of the first phase, as the API server does before the second."""
+        self.snapshot = snapshot
+        self._apply = apply
+        self._known: LruCache[AdmittedPod] = LruCache(_MOST_CACHED)
+
+    @overload
+    def of(self, subject: Request | StoredPod) -> AdmittedPod: ...
+    @overload
+    def of(self, subject: ClaimRequest, namespace: str) -> Verdict: ...
+    def of(self, subject: Request | StoredPod | ClaimRequest, namespace: str = "") -> AdmittedPod | Verdict:
+        """Return what becomes of a subject.
+
+        A pod that exists is taken as though it were created now. Raises PodError for a request whose pod is none; of a pod
+        that exists, such a one is admitted as it is.
+        """
+        if isinstance(subject, ClaimRequest):
+            return self._of_claim(subject, self.snapshot.facts_for(namespace))
+        key = _key(subject)
+        known = None if key is None else self._known.get(key)
+        if known is None:
+            known = self._of_stored(subject) if isinstance(subject, StoredPod) else self._of_request(subject)
+            if key is not None:
+                self._known.keep(key, known, _OVERHEAD + 2 * len(key.text))
+        return known
+
+    def changes_of(self, request: Request, *, edited: bool = True) -> Callable[[ReadOnly], AdmittedPod]:
+        """Return a function from another pod in place of the request's to what becomes of it. ``edited``: False where Berth is
+        not called for it, so that its pod stays as it is."""
+
+        def admit(pod: ReadOnly) -> AdmittedPod:
+            admitted = self.of(replace(request, pod=dict(pod)))
+            return admitted if edited else replace(admitted, pod=dict(pod))
+
+        return admit
+
+    def _of_request(self, request: Request) -> AdmittedPod:
+        return preview_admission(request, self.snapshot.facts_for(request.namespace), self._apply)
+
+    def _of_stored(self, stored: StoredPod) -> AdmittedPod:
+        request = stored.request()
+        try:
+            return self._of_request(request)
+        except PodError:
+            return AdmittedPod(request=request, mutate=Verdict(judged=False), violations=(), remarks=(), judged=False, pod=request.pod)
+
+    def _of_claim(self, request: ClaimRequest, facts: Facts) -> Verdict:
+        """Return the verdict at /mutate, with the denials of /validate if it admits the claim."""
+        verdict = judging.evaluate_claim(request, facts)
+        if not verdict.judged or verdict.violations:
+            return verdict
+        edited = self._apply(dict(request.made), verdict.patch)
+        return replace(verdict, violations=judging.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations)
+
+
+def preview_admission(request: Request, facts: Facts, apply: Applier = apply_patch) -> AdmittedPod:
+    """Evaluate both phases for one pod; the second only if the first admits it. Raises PodError as ``evaluate`` does.
+
+    A pod that the API server can't decode, which can happen with one from a template, is denied even if no policy denies it.
     """
-    mutate = _decoded(request, evaluate(replace(request, phase="mutate"), facts), facts)
+    mutate = _decoded(request, evaluate(request.in_phase("mutate"), facts), facts)
     if request.operation == "CREATE" and (not mutate.judged or mutate.violations):
-        return Judgement(mutate=mutate, violations=mutate.violations, remarks=mutate.remarks, judged=mutate.judged)
-    final = evaluate(_final(request, mutate, apply), facts)
-    remarks = tuple(dict.fromkeys((*mutate.remarks, *final.remarks)))
-    return Judgement(mutate=mutate, violations=final.violations, remarks=remarks, judged=final.judged)
+        return _result(request, mutate, mutate, mutate.remarks, request.pod)
+    edited = request.operation == "CREATE" and mutate.patch
+    pod = apply(request.pod, mutate.patch) if edited else request.pod
+    final = evaluate(replace(request, phase="validate", pod=pod), facts)
+    return _result(request, mutate, final, tuple(dict.fromkeys((*mutate.remarks, *final.remarks))), pod)
+
+
+def _result(request: Request, mutate: Verdict, last: Verdict, remarks: tuple[Remark, ...], pod: Raw) -> AdmittedPod:
+    return AdmittedPod(
+        request=request,
+        mutate=mutate,
+        violations=last.violations,
+        remarks=remarks,
+        judged=last.judged,
+        pod=request.pod if last.violations else pod,
+    )
 
 
 def _decoded(request: Request, verdict: Verdict, facts: Facts) -> Verdict:
@@ -60,7 +165,12 @@ def _decoded(request: Request, verdict: Verdict, facts: Facts) -> Verdict:
     return replace(verdict, violations=(*verdict.violations, *wrong), edits=(), patch=()) if wrong else verdict
 
 
-def _final(request: Request, mutate: Verdict, apply: Applier) -> Request:
-    """Return the request at /validate, for the edited pod; an update is not edited."""
-    edited = request.operation == "CREATE" and mutate.patch
-    return replace(request, phase="validate", pod=apply(request.pod, mutate.patch) if edited else request.pod)
+def _key(subject: Request | StoredPod) -> _Key | None:
+    """Return the key of a pod; None for a request that is no JSON."""
+    if isinstance(subject, StoredPod):
+        return _Key(subject.shared, (subject.namespace, subject.labels, subject.owner and subject.owner[:2]))
+    try:
+        text = orjson.dumps([subject.pod, subject.old_pod])
+    except orjson.JSONEncodeError:
+        return None
+    return _Key(text, (subject.operation, subject.namespace, subject.user, subject.groups, subject.subresource, subject.dry_run))

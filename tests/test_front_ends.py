@@ -12,6 +12,7 @@ import pytest
 
 from analysis.admission.judge import PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
+from analysis.admission_preview import Admission
 from analysis.audit.judged import audit_pod
 from analysis.audit.stored_pod import stored, widest
 from analysis.why.explain import Explainer
@@ -75,7 +76,7 @@ def by_try(pod: PodResult) -> Said:
 
 def by_why(manifest: Manifest, snapshot: Snapshot) -> frozenset[str]:
     """`berth why -f`."""
-    found = Explainer(snapshot, None, prices(snapshot.catalog), tries=0).of_manifest("pod", manifest, ())
+    found = Explainer(Admission(snapshot), None, prices(snapshot.catalog), tries=0).of_manifest("pod", manifest, ())
     return frozenset(violation.code for violation in found.denials)
 
 
@@ -105,7 +106,7 @@ def test_all_front_ends_agree(view: View) -> None:
             continue  # an amount of a wrong type
         if list(undecodable(Pod(asked.pod), snapshot)):
             continue  # no webhook is called with it either
-        (tried,) = admit_manifest(manifest, snapshot).pods
+        (tried,) = admit_manifest(manifest, Admission(snapshot)).pods
         request = tried.subject.review
         said = by_webhook(request, snapshot)
         if said.codes == TOO_LARGE:

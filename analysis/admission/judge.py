@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from analysis import admission_preview
 from analysis.admission.manifests import Manifest, ManifestPod
-from analysis.admission.patch_applier import apply_patch
 from analysis.admission.queue import label_pods, of_workload, with_ignored
 from analysis.admission.template_edits import project
-from analysis.admission_preview import Judgement
+from analysis.admission_preview import Admission, AdmittedPod
 from kube.pod import CONTAINERS
 from kube.tree import Path, TreePatch, set_at, value_at
-from policies.claims import judging
 from policies.pods.permissions import FRACTIONS
-from policies.state.snapshot import Facts, Snapshot
-from policies.verdict import AuditOutcome, Edit, Verdict
+from policies.verdict import Edit, Verdict
 from policies.workloads import parts
 from policies.workloads.held import HeldAccelerator, find_held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodResult(Judgement):
-    """The results of both phases for one pod of a manifest."""
+class PodResult(AdmittedPod):
+    """What becomes of one pod of a manifest."""
 
     subject: ManifestPod
-
-    @property
-    def edits(self) -> tuple[Edit, ...]:
-        """The edits to apply: none if the pod is denied, or the review is an UPDATE."""
-        return () if self.violations or self.subject.review.operation != "CREATE" else self.mutate.edits
 
     @property
     def unshown(self) -> dict[Path, Any]:
@@ -40,10 +31,6 @@ class PodResult(Judgement):
         left = dict.fromkeys(_field_of(edit.path) for edit in parts.unshown(self.edits, subject.parts))
         after = project(subject.written, self.edits) if left else None
         return {path: value_at(after, path) for path in left}
-
-    @property
-    def audit_outcomes(self) -> tuple[AuditOutcome, ...]:
-        return self.mutate.audit_outcomes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +66,16 @@ class ManifestResult:
         return () if self.claim is None or self.claim.violations else self.claim.edits
 
 
-def admit_manifest(manifest: Manifest, snapshot: Snapshot) -> ManifestResult:
-    """Judge every pod of ``manifest``. If one pod is denied, ``after`` is the unchanged object."""
-    facts = snapshot.facts_for(manifest.namespace)
+def admit_manifest(manifest: Manifest, admission: Admission) -> ManifestResult:
+    """Return what becomes of every pod of ``manifest``. If one pod is denied, ``after`` is the unchanged object."""
+    snapshot = admission.snapshot
     queue = of_workload(manifest, snapshot)
-    pods = tuple(judge_pod(subject, facts) for subject in label_pods(manifest, queue, snapshot))
+    pods = tuple(_pod(subject, admission) for subject in label_pods(manifest, queue, snapshot))
     queue = with_ignored(manifest, queue, snapshot) if any(pod.judged for pod in pods) else queue
     denied = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()
     found = () if manifest.fact else find_held(manifest.value, snapshot)
-    claim = None if manifest.claim is None else judging.evaluate_claim(manifest.claim, facts)
+    claim = None if manifest.claim is None else admission.of(manifest.claim, manifest.namespace)
     return ManifestResult(
         manifest=manifest,
         pods=pods,
@@ -115,10 +102,9 @@ def _with(value: Any, edits: Sequence[Edit]) -> Any:
     return patch.tree
 
 
-def judge_pod(subject: ManifestPod, facts: Facts) -> PodResult:
-    """Run both phases for one pod."""
-    both = admission_preview.preview_admission(subject.review, facts, apply_patch)
-    return PodResult(subject=subject, mutate=both.mutate, violations=both.violations, remarks=both.remarks, judged=both.judged)
+def _pod(subject: ManifestPod, admission: Admission) -> PodResult:
+    pod = admission.of(subject.review)
+    return PodResult(subject=subject, **{field.name: getattr(pod, field.name) for field in fields(pod)})
 
 
 def _field_of(path: Path) -> Path:

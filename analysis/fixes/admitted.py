@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from analysis.admission_preview import AdmittedPod
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, Admit, PodChange, SearchResult, smallest
 from analysis.fixes.steps import WEIGHTS, Step, edits_of, steps_of
@@ -24,8 +25,11 @@ class _SteppedPod:
 
     change: PodChange
     pod: ReadOnly
-    admitted: ReadOnly
-    denied: tuple[Violation, ...]
+    admitted: AdmittedPod
+
+    @property
+    def denied(self) -> tuple[Violation, ...]:
+        return self.admitted.violations
 
     @property
     def weight(self) -> int:
@@ -49,7 +53,7 @@ def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admi
     if fleet is None:
         return SearchResult(fix=compared[0].change, admits=True)
     chosen = min(compared, key=lambda state: _rank(state, fleet))
-    fix, then = chosen.change, best(chosen.admitted, fleet)
+    fix, then = chosen.change, best(chosen.admitted.pod, fleet)
     if then != "never":
         return SearchResult(fix=fix, admits=True, then=then)
     further = smallest(chosen.pod, fleet, catalog, admit, max(1, tries.left)).fix
@@ -60,7 +64,7 @@ def smallest_admitted(pod: ReadOnly, fleet: Fleet | None, catalog: Catalog, admi
 
 
 def _rank(state: _SteppedPod, fleet: Fleet) -> tuple[bool, int, int]:
-    found: Outlook = best(state.admitted, fleet)
+    found: Outlook = best(state.admitted.pod, fleet)
     return found == "never", state.weight, OUTLOOKS.index(found)
 
 
@@ -73,8 +77,7 @@ class _Tries:
 
     def state(self, steps: tuple[Step, ...], edits: tuple[Edit, ...], pod: ReadOnly) -> _SteppedPod:
         self.left -= 1
-        then, denied = self._admit(pod)
-        return _SteppedPod(change=PodChange(steps=steps, edits=edits, place=None), pod=pod, admitted=then, denied=denied)
+        return _SteppedPod(change=PodChange(steps=steps, edits=edits, place=None), pod=pod, admitted=self._admit(pod))
 
 
 def _admitted(pod: ReadOnly, tries: _Tries) -> Iterator[_SteppedPod]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from analysis.admission_preview import AdmittedPod
 from analysis.fixes import cautions
 from analysis.fixes.cautions import AuthorRequests, Caution
 from analysis.fixes.edits import changed, put, rename_resource
@@ -68,11 +69,11 @@ class AlternativeSearch:
     def alternatives(self, pod: ReadOnly, admit: Admit) -> Alternatives | None:
         """Return the alternatives of a pod, as its author wrote it; None if it does not ask for devices of one kind that have
         others in their place, or if it is denied as it is."""
-        admitted, denied = admit(pod)
-        name, asked = self._asked(wants(pod)), self._asked(wants(admitted))
-        if denied or name is None or asked is None:
+        admitted = admit(pod)
+        name, asked = self._asked(wants(pod)), self._asked(wants(admitted.pod))
+        if admitted.violations or name is None or asked is None:
             return None
-        before = self._placer.of(wants(admitted), asked)
+        before = self._placer.of(wants(admitted.pod), asked)
         words = cautions.read_author_requests(pod, name, before.device, self._catalog, self._tables)
         found: dict[str, AlternativePod | None] = {}
         tried = forbidden = 0
@@ -83,12 +84,12 @@ class AlternativeSearch:
             if each[likely] >= MOST_EACH:
                 continue
             tried += 1
-            edits, then, violated = self._variant(pod, name, target, admit)
-            if violated:
+            edits, then = self._variant(pod, name, target, admit)
+            if then.violations:
                 forbidden += 1
-            if not edits or violated or (key := repr(edits)) in found:
+            if not edits or then.violations or (key := repr(edits)) in found:
                 continue
-            found[key] = one = self._judged(edits, then, words, target)
+            found[key] = one = self._judged(edits, then.pod, words, target)
             if one is not None and better(one.placement, before):
                 each[one.placement.soon] += 1
         sooner = [one for one in found.values() if one is not None and better(one.placement, before)]
@@ -120,23 +121,22 @@ class AlternativeSearch:
         """Return whether a container asks for more than one device: what makes one program of several is not a matter of names."""
         return any(wants({"spec": {"containers": [one]}}).requests.get(name, 0) > 1 for _, one in containers_of(map_at(pod, "spec")))
 
-    def _variant(self, pod: ReadOnly, name: Resource, target: FixTarget, admit: Admit) -> tuple[tuple[Edit, ...], ReadOnly, bool]:
-        """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies deny it; no
+    def _variant(self, pod: ReadOnly, name: Resource, target: FixTarget, admit: Admit) -> tuple[tuple[Edit, ...], AdmittedPod]:
+        """Return the edits by which the pod goes to a target, and what becomes of the pod with them; no
         edits if words of the author's keep it away that are not about machines."""
         first = tuple(chain(rename_resource(pod, name.name, target.resource), _pinned(pod, target.labels)))
-        then, denied = admit(changed(pod, first))
-        if denied:
-            return first, then, True
-        place = self._nearest(then, target)
-        found = [one for one in blockers(then, place, self._fleet) if not one.passing]
+        then = admit(changed(pod, first))
+        if then.violations:
+            return first, then
+        place = self._nearest(then.pod, target)
+        found = [one for one in blockers(then.pod, place, self._fleet) if not one.passing]
         if not found:
-            return first, then, False
+            return first, then
         steps = self._steps(found, changed(pod, first), place)
         if steps is None:
-            return (), then, False
+            return (), then
         edits = (*first, *edits_of(steps, changed(pod, first)))
-        then, denied = admit(changed(pod, edits))
-        return edits, then, bool(denied)
+        return edits, admit(changed(pod, edits))
 
     def _nearest(self, then: ReadOnly, target: FixTarget) -> Place:
         """Return the node of the target with the least in the way of the pod, or the NodePool."""

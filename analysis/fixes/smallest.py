@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product
 
+from analysis.admission_preview import AdmittedPod
 from analysis.fixes.edits import changed
 from analysis.fixes.steps import WEIGHTS, Offered, Step, alternatives, edits_of
 from catalog import Catalog
@@ -17,8 +18,8 @@ from policies.placement.fleet import Fleet, Outlook, Place, blockers, outlook
 from policies.placement.pool_blockers import most_devices
 from policies.verdict import Edit, Violation
 
-Admit = Callable[[ReadOnly], tuple[ReadOnly, tuple[Violation, ...]]]
-"""Returns a pod as it would be admitted, and why policies would deny it."""
+Admit = Callable[[ReadOnly], AdmittedPod]
+"""Returns what becomes of a pod."""
 MOST_OF_ONE = 64
 """Ways to mend one place that are tried: six blockers of two alternatives each."""
 MOST_TRIED = 500
@@ -55,15 +56,15 @@ def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: 
     ``pod``: as its author wrote it; it is judged as it would be admitted. A pod that has a place needs none: its change has no
     step. ``most``: changes that are judged.
     """
-    admitted, denied = admit(pod)
-    if denied:
-        return SearchResult(fix=None, forbidden=denied)
+    admitted = admit(pod)
+    if admitted.violations:
+        return SearchResult(fix=None, forbidden=admitted.violations)
     forbidden: tuple[Violation, ...] = ()
-    for fix in islice(_candidates(pod, admitted, fleet, catalog), most):
-        then, denied = admit(changed(pod, fix.edits))
-        if denied:
-            forbidden = forbidden or denied
-        elif fix.place is not None and not blockers(then, fix.place, fleet):
+    for fix in islice(_candidates(pod, admitted.pod, fleet, catalog), most):
+        then = admit(changed(pod, fix.edits))
+        if then.violations:
+            forbidden = forbidden or then.violations
+        elif fix.place is not None and not blockers(then.pod, fix.place, fleet):
             return SearchResult(fix=fix, forbidden=forbidden)
     return SearchResult(fix=None, forbidden=forbidden)
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from analysis import admission_preview
+from analysis.admission_preview import preview_admission
 from kube.scheduling import required_terms
 from kube.taints import HARD, Taint, is_tolerated
-from kube.tree import apply_patch, dotted, map_at, maps_in, text_of
+from kube.tree import dotted, map_at, maps_in, text_of
 from policies import work_budget
 from policies.facts.admission_queues import KINDS, ClusterQueue, Flavor, Quotas
 from policies.messages import Phrase, phrase
@@ -100,22 +100,20 @@ class Judging:
             return map_at(one.written, "spec")
         if "kueue" in self._facts.snapshot.queues:
             return None
-        judged = admission_preview.preview_admission(self._request(one), self._facts)
-        return None if judged.violations else map_at(apply_patch(one.pod, judged.mutate.patch), "spec")
+        admitted = preview_admission(self._request(one), self._facts)
+        return None if admitted.violations else map_at(admitted.pod, "spec")
 
     def _denied(self, one: Templated, name: str) -> _Out | None:
         """Return the flavor if policies in Enforce keep its pods out, and would admit them elsewhere."""
         if self._owner.workload.kueue != "suspends" or not self._facts.enforces or not self._affords(one):
             return None
         flavor, request = self._known.flavors[name], self._request(one)
-        there = replace(request, pod=placed(one.pod, flavor))
-        judged = admission_preview.preview_admission(there, self._facts)
-        if judged.violations:
-            anyway = {violation.code for violation in admission_preview.preview_admission(request, self._facts).violations}
-            denial = judged.violations[0]
+        there = preview_admission(replace(request, pod=placed(one.pod, flavor)), self._facts)
+        if there.violations:
+            anyway = {violation.code for violation in preview_admission(request, self._facts).violations}
+            denial = there.violations[0]
             return None if anyway else _Out(name, denial=denial)
-        spec = map_at(apply_patch(there.pod, judged.mutate.patch), "spec")
-        beside = apart(spec, flavor)
+        beside = apart(map_at(there.pod, "spec"), flavor)
         return _Out(name) if beside is not None and beside.taint is None else None
 
     def _affords(self, one: Templated) -> bool:

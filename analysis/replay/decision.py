@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from analysis.admission_preview import Judgement
+from analysis.admission_preview import AdmittedPod
 from analysis.replay import effects
 from analysis.replay.effects import EditEffect
 from kube.pod import field_of
@@ -56,7 +56,7 @@ class RecordedDecision:
         return "denied" if self.denied else "edited" if self.effects else "admitted"
 
 
-def of_judgement(judged: Judgement) -> RecordedDecision:
+def of_admitted(judged: AdmittedPod) -> RecordedDecision:
     """Return what both phases together decide."""
     verdict, violations = judged.mutate, judged.violations
     written = {} if violations else effects.of_edits(verdict.edits)

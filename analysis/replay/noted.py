@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from analysis.admission_preview import Judgement
+from analysis.admission_preview import AdmittedPod
 from analysis.replay import recorded
 from analysis.replay.decision import RecordedDecision
 from analysis.reviews import audit_annotations
@@ -42,7 +42,7 @@ class Then(NamedTuple):
         """The characters of it."""
         return sum(map(len, (*self.patches, *self.audit_outcomes, *(self.denied or ()))))
 
-    def same_as(self, judged: Judgement) -> bool:
+    def same_as(self, judged: AdmittedPod) -> bool:
         """Return whether Berth recorded exactly what it would record of this, as it does where nothing has changed: a cheap
         look before both are compared as data. Denials are left to that."""
         if self.denied is not None or judged.violations or not self.evidence or len(self.patches) > 1:

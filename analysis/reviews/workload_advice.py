@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from analysis import admission_preview
-from analysis.admission_preview import Judgement
+from analysis.admission_preview import AdmittedPod, preview_admission
 from analysis.kueue import places
 from analysis.reviews import audience as warnings
 from analysis.reviews import review
@@ -136,19 +135,17 @@ def _sentences(made: Templated | InputError, asked: ObjectReview, facts: Facts, 
     pod = alone_in_kueue(made.pod, facts.snapshot.queues)
     request = Request(namespace=asked.namespace, user=made.user, pod=pod, dry_run=asked.dry_run)
     wording = _TemplateWording(dotted(made.template), made.parts, several)
-    yield from _of_pod(wording, admission_preview.preview_admission(request, facts), pod)
+    yield from _of_pod(wording, preview_admission(request, facts), pod)
 
 
 def _asks(made: Templated | InputError, asked: ObjectReview, facts: Facts) -> bool:
     """Return whether the pods of a template request an accelerator."""
     if isinstance(made, InputError):
         return False
-    return admission_preview.preview_admission(
-        Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run), facts
-    ).judged
+    return preview_admission(Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run), facts).judged
 
 
-def _of_pod(wording: _TemplateWording, judged: Judgement, pod: dict[str, Any]) -> Iterator[Advice]:
+def _of_pod(wording: _TemplateWording, judged: AdmittedPod, pod: dict[str, Any]) -> Iterator[Advice]:
     """Yield the advice in the order of the answer for a pod, after the denials."""
     yield from (Advice(violation.code, wording.denied(violation)) for violation in judged.violations)
     yield from (Advice(remark.code, wording.remark(remark)) for remark in warnings.warned(judged.remarks, judged.violations, pod))

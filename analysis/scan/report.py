@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.admission_preview import Admission
 from analysis.scan.finding import Finding, Hit, group_findings
 from analysis.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
 from analysis.scan.of_pods import notebooks, pending, resource_names, runs
-from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuPod, ScannedCluster
 from analysis.scan.wording import ORDER
 from policies.facts.offered_devices import STACKS
@@ -93,9 +93,9 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 """Kind of finding -> the kinds of object that it is made of, besides pods."""
 
 
-def scan(seen: ScannedCluster, remedies: Remedies) -> ScanReport:
+def scan(seen: ScannedCluster, admission: Admission) -> ScanReport:
     """Return all findings."""
-    found = tuple(hits(seen, remedies))
+    found = tuple(hits(seen, admission))
     every = [*group_findings(found), *_others(seen)]
     groups = _groups(seen)
     prices = [group.usd for group in groups if group.usd is not None]
@@ -105,18 +105,18 @@ def scan(seen: ScannedCluster, remedies: Remedies) -> ScanReport:
         pods=len(seen.pods),
         waiting=sum(not pod.stored.node for pod in seen.pods),
         usd=sum(prices) if prices else None,
-        library=_fixed(found, remedies),
+        library=_fixed(found, admission),
         unread=seen.cluster.unread,
         hits=found,
     )
 
 
-def hits(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
-    """Yield what is found of single pods, and whether the policies of ``remedies`` would have mended it."""
-    yield from pending.find(seen, remedies)
+def hits(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
+    """Yield what is found of single pods, and whether the policies of ``admission`` would have mended it."""
+    yield from pending.find(seen, admission)
     yield from resource_names.misspelt(seen)
-    yield from runs.find(seen, remedies)
-    yield from notebooks.find(seen, remedies)
+    yield from runs.find(seen, admission)
+    yield from notebooks.find(seen, admission)
 
 
 def _others(seen: ScannedCluster) -> Iterator[Finding]:
@@ -159,7 +159,7 @@ def _groups(seen: ScannedCluster) -> list[DeviceGroup]:
     return out
 
 
-def _fixed(hits: Sequence[Hit], remedies: Remedies) -> LibraryResult:
+def _fixed(hits: Sequence[Hit], admission: Admission) -> LibraryResult:
     """Count pods once, whatever is found of them."""
     of_pod: dict[tuple[str, str], list[Hit]] = {}
     for hit in hits:
@@ -172,5 +172,5 @@ def _fixed(hits: Sequence[Hit], remedies: Remedies) -> LibraryResult:
         fixed=len(fixed),
         gpus=sum(pod.gpus for pod in fixed),
         usd=sum(prices) if prices else None,
-        denied=len({(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits if remedies.of(hit.pod.stored).denied}),
+        denied=len({(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits if admission.of(hit.pod.stored).violations}),
     )

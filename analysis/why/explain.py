@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analysis import admission_preview
+from analysis.admission.judge import ManifestResult, PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, ManifestPod
+from analysis.admission_preview import Admission
 from analysis.audit.judged import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
 from analysis.why import denied, fixes, queued
-from analysis.why.denied import Admission
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
@@ -23,29 +23,30 @@ from kube.labels import INSTANCE_TYPE
 from kube.node import NodeGroup
 from kube.pod import DEFAULT_SCHEDULER, FINISHED, PodError
 from kube.scheduling import Wants, wants
-from kube.tree import Raw, apply_patch, map_at, maps_in, text_of
+from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.applied import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
 from policies.placement.fleet import Fleet, best, blockers, outlook
 from policies.placement.pools import Pool
 from policies.request import Request
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import Facts
 
 
 class Explainer:
     """Explains against one snapshot and the places of one cluster. ``fleet``: None if no place is known."""
 
     def __init__(
-        self, snapshot: Snapshot, fleet: Fleet | None, prices: Prices, *, tries: int = MOST_TRIED, searched: Snapshot | None = None
+        self, admission: Admission, fleet: Fleet | None, prices: Prices, *, tries: int = MOST_TRIED, searched: Admission | None = None
     ) -> None:
-        """``tries``: changes that policies judge in the search of the smallest. ``searched``: the snapshot with the policies in
+        """``tries``: changes that policies evaluate in the search of the smallest. ``searched``: the admission by the policies in
         Enforce alone, by which they do; None where it is not made yet."""
-        self._snapshot = snapshot
+        self._snapshot = admission.snapshot
+        self._admission = admission
         self._fleet = fleet
         self._prices = prices
         self._tries = tries
-        self._searched = searched or snapshot
+        self._searched = searched or admission
 
     def of_object(self, title: str, asked: Surroundings, made_of: Manifest | None) -> Explanation:
         """Return the explanation of an object of the cluster. ``made_of``: what its pods are made of, where that is known."""
@@ -62,36 +63,32 @@ class Explainer:
             suspended=map_at(asked.value, "spec").get("suspend") is True,
             unread=tuple(asked.unread.values()),
         )
-        subject = _subject(made_of, pod, facts, self._fleet)
+        outcome = None if made_of is None or not made_of.subjects else admit_manifest(made_of, self._admission)
         if pod is None:
-            return base if made_of is None or subject is None else self._of_subject(base, made_of, subject, facts)
+            return base if outcome is None else self._of_outcome(base, outcome)
         base = replace(base, **_of_pod(pod))
         as_stored = stored(pod, widest(self._snapshot.catalog))
         one = audit_pod(as_stored, facts)
         if base.state == "admitted":
             return _admitted(base, pod, one)
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
-        if subject is not None and made_of is not None:
-            return self._remedied(placed, made_of, subject, facts)
-        return self._remedied(placed, None, as_written(pod, as_stored, facts), facts)
+        if outcome is not None:
+            return self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject)
+        return self._remedied(placed, None, as_written(pod, as_stored, facts))
 
     def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
         """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``)."""
-        facts = self._snapshot.facts_for(manifest.namespace)
-        subject = denied.decisive(manifest, facts, self._fleet)
         base = Explanation(title=title, namespace=manifest.namespace, state="proposed", file=manifest.document.file, unread=tuple(unread))
-        return self._of_subject(base, manifest, subject, facts)
+        return self._of_outcome(base, admit_manifest(manifest, self._admission))
 
-    def _of_subject(self, base: Explanation, manifest: Manifest, subject: ManifestPod, facts: Facts) -> Explanation:
-        judged = admission_preview.preview_admission(subject.review, facts, apply_patch)
-        if judged.violations:
-            base = replace(base, state="denied", denials=judged.violations, policies=judged.mutate.matched)
-            return self._admissible(base, manifest)
-        base = replace(base, policies=judged.mutate.matched, audit_outcomes=judged.mutate.audit_outcomes)
+    def _of_outcome(self, base: Explanation, outcome: ManifestResult) -> Explanation:
+        pod = denied.decisive(outcome, self._fleet)
+        if pod.violations:
+            return self._admissible(replace(base, state="denied", denials=pod.violations, policies=pod.matched), outcome)
+        base = replace(base, policies=pod.matched, audit_outcomes=pod.audit_outcomes)
         if base.state == "denied":
             return base
-        admitted = apply_patch(subject.review.pod, judged.mutate.patch)
-        return self._remedied(self._placed(base, wants(admitted)), manifest, subject, facts)
+        return self._remedied(self._placed(base, wants(pod.pod)), outcome.manifest, pod.subject)
 
     def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
         unjudged = (*wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else (f"scheduler {wanted.scheduler}",)))
@@ -102,19 +99,20 @@ class Explainer:
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
         return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unjudged=unjudged)
 
-    def _remedied(self, base: Explanation, manifest: Manifest | None, subject: ManifestPod | Request | None, facts: Facts) -> Explanation:
+    def _remedied(self, base: Explanation, manifest: Manifest | None, subject: ManifestPod | Request | None) -> Explanation:
         """Search the smallest change, of the manifest that makes the pods, or of the pod."""
         if self._fleet is None or subject is None or base.outlook == "now":
             return base
         request = subject if isinstance(subject, Request) else subject.review
-        admit = Admission(request, self._searched.facts_for(facts.namespace))
+        admit = self._searched.changes_of(request)
         found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
         anew = found.fix is not None and not found.fix.steps and bool(base.missing)
         if anew:
-            found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit.unedited, self._tries)
+            admit = self._searched.changes_of(request, edited=False)
+            found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
         if found.fix is None or not found.fix.steps:
             return replace(base, remedy=Remedy(found=found, anew=anew))
-        then, _ = (admit.unedited if anew else admit)(changed(request.pod, found.fix.edits))
+        then = admit(changed(request.pod, found.fix.edits)).pod
         value = (
             fixes.pod(request.pod, found.fix.edits)
             if manifest is None or isinstance(subject, Request)
@@ -122,9 +120,9 @@ class Explainer:
         )
         return self._with(replace(base, remedy=Remedy(found=found, anew=anew)), value, then)
 
-    def _admissible(self, base: Explanation, manifest: Manifest) -> Explanation:
+    def _admissible(self, base: Explanation, outcome: ManifestResult) -> Explanation:
         """Search the smallest change of a manifest by which policies admit its pods."""
-        every = denied.fix_templates(manifest, self._searched.facts_for(base.namespace), self._fleet, self._tries)
+        every = denied.fix_templates(outcome, self._searched, self._fleet, self._tries)
         denials = {violation.key: violation for one in every for violation in one.denials}
         base = replace(base, denials=tuple(denials.values()) or base.denials)
         if not every or any(one.found.fix is None for one in every):
@@ -132,7 +130,7 @@ class Explainer:
         first, *others = every
         beside = tuple((one.subject.template, one.found.fix) for one in others if one.found.fix is not None)
         base = replace(base, remedy=Remedy(found=first.found, beside=beside))
-        return self._with(base, denied.apply_fixes(manifest, every), first.then)
+        return self._with(base, denied.apply_fixes(outcome.manifest, every), first.then)
 
     def _with(self, base: Explanation, value: dict[str, Any], then: Mapping[str, Any]) -> Explanation:
         """Return the explanation with the object that has the change, and with what takes its pod ``then``."""
@@ -183,15 +181,14 @@ def _of_pod(pod: Raw) -> dict[str, Any]:
     }
 
 
-def _subject(made_of: Manifest | None, pod: Raw | None, facts: Facts, fleet: Fleet | None) -> ManifestPod | None:
-    """Return the template that a pod is made of: the one with the same containers. Without a pod the one that decides."""
-    if made_of is None or not made_of.subjects:
-        return None
-    if pod is None:
-        return denied.decisive(made_of, facts, fleet)
-    names = [one.get("name") for one in maps_in(map_at(pod or {}, "spec").get("containers"))]
-    alike = (one for one in made_of.subjects if [c.get("name") for c in maps_in(map_at(one.review.pod, "spec").get("containers"))] == names)
-    return next(alike, made_of.subjects[0])
+def _made_from(pod: Raw, outcome: ManifestResult) -> PodResult:
+    """Return the template that a pod is made of: the one with the same containers."""
+    names = _container_names(pod)
+    return next((one for one in outcome.pods if _container_names(one.request.pod) == names), outcome.pods[0])
+
+
+def _container_names(pod: Raw) -> list[Any]:
+    return [one.get("name") for one in maps_in(map_at(pod, "spec").get("containers"))]
 
 
 def as_written(pod: Raw, as_stored: StoredPod, facts: Facts) -> Request | None:

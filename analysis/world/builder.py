@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from analysis.admission_preview import Admission
 from analysis.audit.inventory import Inventory
 from analysis.audit.ledger import PodKey
 from analysis.audit.stored_pod import Controller, StoredPod
@@ -13,7 +14,6 @@ from analysis.audit.stored_report import StoredReport
 from analysis.conditions import compute_conditions
 from analysis.conditions.server_mode import as_served
 from analysis.scan.objects_read import Cluster
-from analysis.scan.remedies import Remedies
 from analysis.scan.report import scan
 from analysis.scan.seen import see
 from analysis.world.counts import counts
@@ -22,7 +22,7 @@ from analysis.world.recorded import ByPolicy, Recorded
 from analysis.world.world import World
 from catalog import Catalog
 from catalog.prices import Prices
-from kube.tree import Raw, apply_patch
+from kube.tree import Raw
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Update, Updater
@@ -49,7 +49,7 @@ class WorldBuilder:
         self._nodes: dict[str, Raw] = {}
         self._owners: dict[str, Controller] = {}
         self._inventory = Inventory(prices)
-        self._remedies: tuple[Snapshot, Remedies] | None = None
+        self._admission: tuple[Snapshot, Admission] | None = None
         self._replayed: tuple[Snapshot, ByPolicy] | None = None
 
     def build(
@@ -82,7 +82,7 @@ class WorldBuilder:
             seen=seen,
             ledger=ledger,
             counts=counts(ledger.pods.values(), (compiled.policy.id for compiled in snapshot.policies)),
-            report=scan(seen, self._remedies_of(snapshot)),
+            report=scan(seen, self._admission_of(snapshot)),
             prices=self._prices,
             conditions=compute_conditions(snapshot, update.entries, {}),
             happenings=happenings,
@@ -132,10 +132,10 @@ class WorldBuilder:
         while self._inventory.judge(SLICE):
             self._pause()
 
-    def _remedies_of(self, snapshot: Snapshot) -> Remedies:
-        if self._remedies is None or self._remedies[0] is not snapshot:
-            self._remedies = snapshot, Remedies(snapshot, apply_patch)
-        return self._remedies[1]
+    def _admission_of(self, snapshot: Snapshot) -> Admission:
+        if self._admission is None or self._admission[0] is not snapshot:
+            self._admission = snapshot, Admission(snapshot)
+        return self._admission[1]
 
     def _under(self, snapshot: Snapshot) -> ByPolicy | None:
         if self._recorded is None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import orjson
 
-from analysis import admission_preview
+from analysis.admission_preview import preview_admission
 from analysis.audit.stored_pod import widest
 from analysis.replay.creations import Creation, creation
-from analysis.replay.decision import of_judgement
+from analysis.replay.decision import of_admitted
 from catalog import Catalog
 from documents.recordings.entries import entries
 from documents.recordings.pieces import pieces
@@ -73,13 +73,13 @@ class Recorded:
         found: dict[tuple[str, str], Replayed] = {}
         for request, times in self._requests.values():
             try:
-                judged = admission_preview.preview_admission(request, snapshot.facts_for(request.namespace))
+                admitted = preview_admission(request, snapshot.facts_for(request.namespace))
             except PodError:
                 continue
-            if not judged.judged:
+            if not admitted.judged:
                 continue
-            audit_outcomes = of_judgement(judged).audit_outcomes or {}
-            for policy in judged.mutate.matched:
+            audit_outcomes = of_admitted(admitted).audit_outcomes or {}
+            for policy in admitted.matched:
                 one = found.setdefault((policy, request.namespace), Replayed())
                 one.pods += times
                 if policy in audit_outcomes:

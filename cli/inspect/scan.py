@@ -10,8 +10,8 @@ import argparse
 import sys
 from typing import Any
 
+from analysis.admission_preview import Admission
 from analysis.scan.objects_read import Cluster
-from analysis.scan.remedies import Remedies
 from analysis.scan.report import scan
 from analysis.scan.seen import see
 from analysis.scan.suggestions.written import suggestions
@@ -63,7 +63,6 @@ def add_parser(subcommands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
-    from analysis.admission.patch_applier import apply_patch
     from cli.output import scan_output, suggested
     from sources.scanned_cluster import read_scanned
 
@@ -75,14 +74,14 @@ def run(args: argparse.Namespace) -> int:
     with reading() as progress:
         cluster = read_scanned(origin, args.namespace, catalog, progress.read)
     snapshot = shipped(catalog, chosen, cluster)
-    seen, remedies = see(cluster, snapshot, cost), Remedies(snapshot, apply_patch)
+    seen, admission = see(cluster, snapshot, cost), Admission(snapshot)
     with reading() as progress:
         progress.show("evaluating")
-        report = scan(seen, remedies)
+        report = scan(seen, admission)
     if args.suggest:
-        suggested.write(args.suggest, suggestions(seen, report.hits, chosen, apply_patch))
+        suggested.write(args.suggest, suggestions(seen, report.hits, chosen))
     if args.diff:
-        sys.stdout.write(scan_output.format_scan_diff(report.hits, remedies, screen.output()))
+        sys.stdout.write(scan_output.format_scan_diff(report.hits, admission, screen.output()))
     elif args.output == "text":
         sys.stdout.write(scan_output.format_scan(report, screen.output()))
     else:

@@ -17,6 +17,8 @@ from typing import Any, TextIO
 from analysis.admission import report
 from analysis.admission.judge import ManifestResult, admit_manifest
 from analysis.admission.manifests import read_manifest
+from analysis.admission.patch_applier import apply_patch
+from analysis.admission_preview import Admission
 from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
 from cli.output import manifests, stderr
 from cli.terminal import screen
@@ -70,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         args.platforms = assumed_platforms()
     inputs = Inputs.of_files(args.files, args.namespace)
     trial = Trial(
-        snapshot=_supposed(snapshot_from(args, inputs.facts), args),
+        admission=Admission(_supposed(snapshot_from(args, inputs.facts), args), apply_patch),
         inputs=inputs,
         as_served=args.output == "review",
         out=manifests.output(args.output, sys.stdout),
@@ -102,7 +104,7 @@ def _supposed(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
 class Trial:
     """One run over all files, with its output and its results so far."""
 
-    snapshot: Snapshot
+    admission: Admission
     inputs: Inputs
     as_served: bool
     """True if reviews are read as the server reads them."""
@@ -135,11 +137,11 @@ class Trial:
     def _judged(self, item: Document | InputError) -> ManifestResult:
         if isinstance(item, InputError):
             raise item
-        if (error := next(unfilled(item, self.snapshot), None)) is not None:
+        if (error := next(unfilled(item, self.admission.snapshot), None)) is not None:
             raise error
-        namespace, catalog = self.inputs.namespace, self.snapshot.catalog
+        namespace, catalog = self.inputs.namespace, self.admission.snapshot.catalog
         manifest = read_manifest(item, catalog, namespace, as_served=self.as_served, around=self.inputs.around)
-        outcome = admit_manifest(manifest, self.snapshot)
+        outcome = admit_manifest(manifest, self.admission)
         self.code = max(self.code, DENIED if outcome.denied else ADMITTED)
         style: screen.Style | None = "bad" if outcome.denied else "good" if any(pod.judged for pod in outcome.pods) else None
         lines = report.report_lines(outcome, lambda verdict: screen.errors().paint(style, verdict))

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from analysis.admission_preview import Admission
 from analysis.conditions.server_mode import as_served
 from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
@@ -87,7 +88,7 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
     with reading() as progress:
         asked = read_surroundings(origin_from(args, both=True), args.namespace, (type_, name), catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
-    explainer = Explainer(snapshot, _fleet(asked, snapshot), prices(catalog))
+    explainer = Explainer(Admission(snapshot), _fleet(asked, snapshot), prices(catalog))
     return explainer.of_object(args.target, asked, made_of(asked, catalog))
 
 
@@ -103,7 +104,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     with reading() as progress:
         asked = read_surroundings(origin_from(args, both=True), manifest.namespace, None, catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
-    explainer = Explainer(snapshot, _fleet(asked, snapshot), prices(catalog))
+    explainer = Explainer(Admission(snapshot), _fleet(asked, snapshot), prices(catalog))
     title = f"{manifest.kind.lower()}/{manifest.name}"
     return explainer.of_manifest(title, manifest, list(asked.unread.values()))
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from analysis.admission_preview import Admission
 from analysis.scan import wording
 from analysis.scan.finding import Finding, Hit, Obstacle, PlaceReason
-from analysis.scan.remedies import Remedies
 from analysis.scan.report import NEEDS, DeviceGroup, ScanReport
 from cli.output.html_page import heading, page, paragraph
 from cli.output.table import OutputTable
@@ -174,17 +174,17 @@ def _findings(found: Sequence[Finding]) -> str:
     return OutputTable(heads, rows, numbers=range(3, 7), code=(2,)).html()
 
 
-def format_scan_diff(hits: Sequence[Hit], remedies: Remedies, screen: Terminal = PLAIN) -> str:
+def format_scan_diff(hits: Sequence[Hit], admission: Admission, screen: Terminal = PLAIN) -> str:
     """Return the diffs; pods of a workload that get the same edits are one, with their number."""
     shown: dict[tuple[str, str], int] = {}
     for hit in _pods(hits):
-        remedy = remedies.of(hit.pod.stored)
+        admitted = admission.of(hit.pod.stored)
         workload = hit.pod.workload
         name = f"{workload.kind} {workload.namespace}/{workload.name}" if workload.kind != "Namespace" else f"Pod {_name(hit)}"
-        if remedy.denied:
-            body = "\n".join(f"! {screen.paint('bad', 'denied')}: {printable(str(one))}" for one in remedy.denied)
-        elif remedy.edits:
-            body = "\n".join(screen.paint_diff(unified(_shown(remedy.came), _shown(remedy.pod), name)))
+        if admitted.violations:
+            body = "\n".join(f"! {screen.paint('bad', 'denied')}: {printable(str(one))}" for one in admitted.violations)
+        elif admitted.edits:
+            body = "\n".join(screen.paint_diff(unified(_shown(admitted.request.pod), _shown(admitted.pod), name)))
         else:
             body = "  no change: these policies do not match the pod, or it already sets everything"
         shown[name, body] = shown.get((name, body), 0) + 1

@@ -6,10 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from analysis import admission_preview
-from analysis.admission_preview import Judgement
+from analysis.admission_preview import AdmittedPod, preview_admission
 from analysis.replay.creations import Creation, Passed
-from analysis.replay.decision import RecordedDecision, of_judgement
+from analysis.replay.decision import RecordedDecision, of_admitted
 from analysis.replay.difference import Difference, difference
 from analysis.replay.stakes import NOTHING, Stake, Stakes
 from analysis.replay.tally import ReplayOutcome
@@ -45,19 +44,19 @@ class Example(NamedTuple):
 
 @dataclass(slots=True)
 class _ComparedDecision:
-    judgement: Judgement
+    admitted: AdmittedPod
     _decision: RecordedDecision | None = None
 
     @property
     def decision(self) -> RecordedDecision:
         """In the form that can be compared: made when it is needed, since it takes an eighth of the time of judging."""
         if self._decision is None:
-            self._decision = of_judgement(self.judgement)
+            self._decision = of_admitted(self.admitted)
         return self._decision
 
     @property
     def word(self) -> str:
-        return "denied" if self.judgement.violations else "edited" if self.judgement.mutate.edits else "admitted"
+        return "denied" if self.admitted.violations else "edited" if self.admitted.mutate.edits else "admitted"
 
 
 class _Result(NamedTuple):
@@ -119,13 +118,13 @@ class Comparer:
             return "unshaped"
         except _TooCostly:
             return "large"
-        if not found.judged.judgement.judged and found.difference is None:
+        if not found.judged.admitted.judged and found.difference is None:
             return "accelerator"
         outcome = ReplayOutcome(
             namespace=request.namespace,
             workload=one.workload,
             word=found.judged.word,
-            matched=found.judged.judgement.mutate.matched,
+            matched=found.judged.admitted.mutate.matched,
             compared=found.compared,
             away=one.then is not None and one.then.away,
             difference=found.difference,
@@ -135,8 +134,8 @@ class Comparer:
 
     def example(self, one: Creation, outcome: ReplayOutcome, found: _Result) -> Example:
         """Return a pod with its outcome, as far as it is to be shown: the reasons of one that is denied, the edits of another."""
-        reasons = tuple(map(str, found.judged.judgement.violations))
-        if not self.chosen.diffs or outcome.difference is None or found.then is None or found.judged.judgement.violations:
+        reasons = tuple(map(str, found.judged.admitted.violations))
+        if not self.chosen.diffs or outcome.difference is None or found.then is None or found.judged.admitted.violations:
             return Example(one.name, reasons, ())
         pod = one.request.pod
         return Example(one.name, reasons, tuple(_diff(pod, found.then, found.judged.decision)))
@@ -146,7 +145,7 @@ class Comparer:
         facts = self.chosen.now.facts_for(request.namespace)
         judged = self._judge(request, facts, key, size)
         then: RecordedDecision | None = None
-        if one.then is not None and one.then.same_as(judged.judgement):
+        if one.then is not None and one.then.same_as(judged.admitted):
             return _Result(None, NOTHING, judged, None, compared=True)
         if one.then is not None:
             then = one.then.decision()
@@ -163,8 +162,8 @@ class Comparer:
         if found is None:
             if any(work_budget.items(pod) > work_budget.MOST for pod in (request.pod, request.old_pod or {})):
                 raise _TooCostly
-            judgement = admission_preview.preview_admission(request, facts)
-            found = _ComparedDecision(judgement)
+            admitted = preview_admission(request, facts)
+            found = _ComparedDecision(replace(admitted, request=replace(request, pod={}, old_pod=None), pod={}))  # pods are not held
             if key is not None:
                 self._judged.keep(key, found, size + _OVERHEAD)
         return found

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Literal
 
-from analysis.admission_preview import preview_admission
+from analysis.admission_preview import Admission, AdmittedPod
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import smallest
+from analysis.fixes.smallest import Admit, smallest
 from analysis.scan.seen import GROUP_KEYS
 from analysis.world.world import World
 from catalog.prices import MODEL_KEYS
@@ -23,7 +23,7 @@ from kube.labels import INSTANCE_TYPE, NODE_POOL
 from kube.node import Node, group_nodes
 from kube.scheduling import Blocker, wants
 from kube.taints import passes
-from kube.tree import Raw, apply_patch
+from kube.tree import Raw
 from policies.lru import LruCache
 from policies.placement.fleet import Fleet, Place, blockers
 from policies.placement.pools import Pool
@@ -142,27 +142,20 @@ def find_landing(world: World, namespace: str, landing: Landing) -> LandingResul
 
 def _answered(facts: Facts, landing: Landing) -> LandingResult:
     pod = _pod(facts.namespace, landing.resource)
-    silent = preview_admission(Request(namespace=facts.namespace, pod=pod), facts)
-    if not silent.violations:
-        admitted = apply_patch(pod, silent.mutate.patch)
-        if any(not blockers(wants(admitted), place, landing.fleet) for place in _places(landing.fleet)):
-            wrote = dict.fromkeys(policy for edit in silent.mutate.edits for policy in edit.policies)
-            return LandingResult(outcome="itself", spec={}, wrote=tuple(wrote))
-    return _asking(facts, landing, pod, silent.violations)
+    admit = Admission(facts.snapshot).changes_of(Request(namespace=facts.namespace, pod=pod))
+    silent = admit(pod)
+    if not silent.violations and any(not blockers(wants(silent.pod), place, landing.fleet) for place in _places(landing.fleet)):
+        return LandingResult(outcome="itself", spec={}, wrote=_wrote(silent))
+    return _asking(facts, landing, pod, silent.violations, admit)
 
 
-def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation]) -> LandingResult:
+def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation], admit: Admit) -> LandingResult:
     """Return whether a pod that says where it wants to be may land, and what it must write."""
     denied: Sequence[Violation] = ()
     nearest: Sequence[Blocker] = ()
     wrote: Sequence[str] = ()
     for chosen in ({}, *landing.asks):
         asking: Raw = {**pod, "spec": {**pod["spec"], **({"nodeSelector": dict(chosen)} if chosen else {})}}
-
-        def admit(one: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-            judged = preview_admission(Request(namespace=facts.namespace, pod=dict(one)), facts)
-            return apply_patch(one, judged.mutate.patch), judged.violations
-
         found = smallest(asking, landing.fleet, facts.snapshot.catalog, admit)
         if found.fix is not None:
             written = changed(asking, found.fix.edits)["spec"]
@@ -170,14 +163,19 @@ def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation
             if spec and "containers" not in spec:
                 return LandingResult(outcome="asks", spec=spec, violations=silent)
         denied = found.forbidden or denied
-        asked = preview_admission(Request(namespace=facts.namespace, pod=asking), facts)
-        if not asked.violations:
-            admitted = wants(apply_patch(asking, asked.mutate.patch))
-            nearest = min((blockers(admitted, place, landing.fleet) for place in _places(landing.fleet)), key=len, default=())
-            wrote = tuple(dict.fromkeys(policy for edit in asked.mutate.edits for policy in edit.policies))
+        admitted = admit(asking)
+        if not admitted.violations:
+            wanted = wants(admitted.pod)
+            nearest = min((blockers(wanted, place, landing.fleet) for place in _places(landing.fleet)), key=len, default=())
+            wrote = _wrote(admitted)
     if denied:
         return LandingResult(outcome="denied", spec={}, violations=denied)
     return LandingResult(outcome="never", spec={}, blockers=nearest, wrote=wrote)
+
+
+def _wrote(admitted: AdmittedPod) -> tuple[str, ...]:
+    """Return the policies that wrote something into the pod."""
+    return tuple(dict.fromkeys(policy for edit in admitted.edits for policy in edit.policies))
 
 
 def _places(fleet: Fleet) -> Sequence[Place]:

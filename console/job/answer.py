@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from analysis import admission_preview
 from analysis.admission import report
 from analysis.admission.judge import ManifestResult, admit_manifest
 from analysis.admission.manifests import Manifest, ManifestPod
+from analysis.admission_preview import Admission
 from analysis.fixes.alternatives import AlternativePod, Alternatives, AlternativeSearch
 from analysis.why import denied, fixes
 from analysis.why.explain import Explainer
@@ -22,7 +22,7 @@ from console.world.view import View
 from documents import yaml_writer
 from documents.diff import HEADER, unified
 from documents.printable import printable
-from kube.tree import apply_patch, dotted
+from kube.tree import dotted
 from policies.verdict import AuditOutcome, Violation
 
 MOST_TRIES = 40
@@ -69,13 +69,14 @@ class Teller:
 
     def __init__(self, view: View, snapshots: Snapshots) -> None:
         self._view = view
-        self._snapshot, self._acting = snapshots
+        self._snapshot = snapshots.every
         prices = view.world.prices
-        self.explainer = Explainer(self._snapshot, view.fleet, prices, tries=MOST_TRIES, searched=self._acting)
+        self._admission, self._searched = Admission(self._snapshot), Admission(snapshots.enforced)
+        self.explainer = Explainer(self._admission, view.fleet, prices, tries=MOST_TRIES, searched=self._searched)
 
     def of_manifest(self, manifest: Manifest) -> JobAnswer:
         """Tell of a manifest that is not created."""
-        outcome = self._permitted(admit_manifest(manifest, self._snapshot))
+        outcome = self._permitted(admit_manifest(manifest, self._admission))
         subject = self._explained(outcome)
         title = f"{manifest.kind} {manifest.name}".strip()
         if subject is None:
@@ -107,19 +108,18 @@ class Teller:
         answer = _with_fix(answer, seen)
         if manifest is None:
             return answer
-        outcome = self._permitted(admit_manifest(manifest, self._snapshot))
+        outcome = self._permitted(admit_manifest(manifest, self._admission))
         subject = self._explained(outcome)
         answer = replace(answer, lines=changes(outcome, self._view.shows_policy), said=_said(outcome))
         return answer if subject is None else self._with_offers(answer, manifest, subject)
 
     def _explained(self, outcome: ManifestResult) -> ManifestPod | None:
         """Return the template of a manifest that is explained, as its explanation has it; None where no pod is judged."""
-        judged = [pod.subject for pod in outcome.pods if pod.judged]
+        judged = [pod for pod in outcome.pods if pod.judged]
         if not judged:
             return None
-        manifest = outcome.manifest
-        decisive = denied.decisive(manifest, self._snapshot.facts_for(manifest.namespace), self._view.fleet)
-        return next((one for one in judged if one.template == decisive.template), judged[0])
+        decisive = denied.decisive(outcome, self._view.fleet)
+        return (decisive if decisive.judged else judged[0]).subject
 
     def _seen(self, found: Explanation) -> Explanation:
         """Return an explanation with the policies that the viewer may list; denials name theirs to every author anyway."""
@@ -140,15 +140,8 @@ class Teller:
         fleet = self._view.fleet
         if fleet is None or answer.denials:
             return answer
-        facts = self._acting.facts_for(manifest.namespace)
-        request = subject.review
-
-        def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-            judged = admission_preview.preview_admission(replace(request, pod=dict(pod)), facts, apply_patch)
-            return apply_patch(pod, judged.mutate.patch), judged.violations
-
         search = AlternativeSearch(fleet, self._snapshot.catalog, self._view.world.prices, self._snapshot.tables)
-        found = search.alternatives(request.pod, admit)
+        found = search.alternatives(subject.review.pod, self._searched.changes_of(subject.review))
         if found is None:
             return answer
         before = fixes.cleaned(manifest.value)

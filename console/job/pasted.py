@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from analysis.admission import report
 from analysis.admission.judge import admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
+from analysis.admission_preview import Admission
 from kube.tree import Raw
 from policies import work_budget
 from policies.document import Document, InputError, objects
@@ -103,4 +104,4 @@ def _too_large(one: Manifest) -> list[InputError]:
 def unjudged(read_: Pasted, snapshot: Snapshot) -> Iterator[str]:
     """Yield why objects without pods that are known are not judged, as `berth try` says it; nothing of facts."""
     for one in [other for other in read_.others if not other.fact][:MOST_UNJUDGED]:
-        yield f"{_title(one)}: {report.describe_verdict(admit_manifest(one, snapshot))}."
+        yield f"{_title(one)}: {report.describe_verdict(admit_manifest(one, Admission(snapshot)))}."

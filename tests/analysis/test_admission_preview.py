@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.admission_preview import Judgement, preview_admission
+from analysis.admission_preview import AdmittedPod, preview_admission
 from policies.request import Request
 from tests.support import snapshots
 from tests.support.cases import golden
@@ -15,7 +15,7 @@ MEND = {"default": {"repair": ["accelerators"]}}
 FORBID = {"require": {"tolerations": {"forbid": [{"key": "team", "value": "other"}]}}}
 
 
-def judged(pod: dict[str, Any], *specs: dict[str, Any], **request: Any) -> Judgement:
+def judged(pod: dict[str, Any], *specs: dict[str, Any], **request: Any) -> AdmittedPod:
     objects = [
         {"kind": "ClusterGPUPolicy", "metadata": {"name": f"p{i}"}, "spec": {"mode": "Enforce", **spec}} for i, spec in enumerate(specs)
     ]

@@ -19,6 +19,7 @@ import yaml
 from analysis.admission import report
 from analysis.admission.judge import admit_manifest
 from analysis.admission.manifests import read_manifest
+from analysis.admission_preview import Admission
 from documents.diff import unified
 from documents.yaml_reader import one_value
 from kube.tree import set_at
@@ -58,8 +59,12 @@ def around(case: dict[str, Any]) -> Around:
 
 def as_facts(case: dict[str, Any], snapshot: Snapshot) -> dict[str, Any]:
     """What is said and shown of a case."""
-    outcome = admit_manifest(read_manifest(Document(file="f", value=case["manifest"]), CATALOG, "team", around=around(case)), snapshot)
-    again = admit_manifest(read_manifest(Document(file="f", value=outcome.after), CATALOG, "team", around=around(case)), snapshot)
+    outcome = admit_manifest(
+        read_manifest(Document(file="f", value=case["manifest"]), CATALOG, "team", around=around(case)), Admission(snapshot)
+    )
+    again = admit_manifest(
+        read_manifest(Document(file="f", value=outcome.after), CATALOG, "team", around=around(case)), Admission(snapshot)
+    )
     if not outcome.denied:
         assert all(edit in pod.unshown for pod in again.pods for edit in {e.path[:2] for e in pod.edits}), "what is shown needs edits again"
     lines = (
@@ -126,7 +131,7 @@ def test_a_wrong_type_anywhere_is_bad_input_or_judged(case: tuple[Path, int, dic
 
 def facts_or_error(value: Any, beside: Around, snapshot: Snapshot) -> list[str]:
     try:
-        outcome = admit_manifest(read_manifest(Document(file="f", value=value), CATALOG, "team", around=beside), snapshot)
+        outcome = admit_manifest(read_manifest(Document(file="f", value=value), CATALOG, "team", around=beside), Admission(snapshot))
     except InputError as error:
         return [str(error)]
     return [*report.report_lines(outcome), *report.of_platform(outcome)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from analysis.admission_preview import Admission
 from analysis.scan.finding import Hit
-from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuPod, ScannedCluster
 from kube.scheduling import admits
 
@@ -15,13 +15,13 @@ SEVERAL = 2
 """Devices from which a notebook holds more than interactive work uses."""
 
 
-def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
+def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
     """Yield the notebooks that hold whole large GPUs, or several of any."""
     for pod in seen.pods:
         if pod.role != "notebook" or pod.node is None or not _large(pod, seen):
             continue
         gpu = pod.node.gpu
-        fixed = not admits(remedies.of(pod.stored).pod, pod.node.labels)
+        fixed = not admits(admission.of(pod.stored).pod, pod.node.labels)
         model, memory = ("", 0) if gpu is None else (gpu.model, gpu.memory_gb or 0)
         yield Hit("notebook-on-large-gpu", pod, (("model", model), ("memory", memory), ("each", pod.gpus)), fixed, ("Node",))
 

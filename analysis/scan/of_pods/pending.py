@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from analysis.admission_preview import Admission
 from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason
 from analysis.scan.of_nodes.node_pools import categories, letters, machines_named
-from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuPod, ScannedCluster
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, wants
-from kube.tree import Raw
+from kube.tree import Raw, apply_patch
 from policies.facts.platform_detection import Detector
 from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
 
@@ -45,7 +45,7 @@ class PodObstacles(NamedTuple):
     unjudged: tuple[str, ...]
 
 
-def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
+def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
     """Yield each pod without a node, but those that misspell what they ask for."""
     judged: dict[int, PodObstacles] = {}
     pools = Pools(without_gpus(seen), blind(seen))
@@ -56,16 +56,17 @@ def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
         now = judged.get(id(whole)) or judged.setdefault(id(whole), find_obstacles(whole, seen, pools))
         kind: Kind = "never-fits" if now.never else "pending"
         values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged))
-        yield Hit(kind, pod, values, _fixed(pod, whole, now, seen, remedies, pools))
+        yield Hit(kind, pod, values, _fixed(pod, whole, now, seen, admission, pools))
 
 
-def _fixed(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, remedies: Remedies, pools: Pools) -> bool | None:
+def _fixed(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, admission: Admission, pools: Pools) -> bool | None:
     """Return whether policies would have given it a place; None where no place is missing, so that they can mend nothing."""
     if now.known != "never":
         return None
-    if not remedies.of(pod.stored).patch:
+    patch = admission.of(pod.stored).patch
+    if not patch:
         return False
-    patched = wants(remedies.patched(pod.stored, whole))
+    patched = wants(apply_patch(whole, patch))
     return any(outlook(found) != "never" for _, found in _places(patched, seen, pools))
 
 

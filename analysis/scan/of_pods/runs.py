@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from analysis.admission_preview import Admission
 from analysis.scan.finding import Hit
-from analysis.scan.remedies import Remedies
 from analysis.scan.seen import GpuNode, GpuPod, ScannedCluster
 from catalog import Catalog
 from kube import duration
@@ -23,18 +23,18 @@ LONG = 2 * 3600
 than spot saves."""
 
 
-def find(seen: ScannedCluster, remedies: Remedies) -> Iterator[Hit]:
+def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
     """Yield what is found of runs that have a node."""
     for pod in seen.pods:
         if pod.role != "run" or pod.node is None:
             continue
-        remedy = remedies.of(pod.stored).pod
+        admitted = admission.of(pod.stored).pod
         if (length := on_spot(pod, pod.raw, pod.node)) is not None:
             keys = seen.catalog.platforms[pod.node.platform].capacity_keys
-            fixed = on_spot(pod, remedy, pod.node, keys) is None
+            fixed = on_spot(pod, admitted, pod.node, keys) is None
             yield Hit("run-on-spot", pod, (("length", length), ("group", pod.node.group)), fixed, ("Node",))
         if lacks := unprotected(pod.raw, pod.node.platform, pod.age, seen.catalog):
-            fixed = not unprotected(remedy, pod.node.platform, pod.age, seen.catalog)
+            fixed = not unprotected(admitted, pod.node.platform, pod.age, seen.catalog)
             yield Hit("run-unprotected", pod, (("lacks", lacks), ("platform", pod.node.platform)), fixed, ("Node",))
 
 

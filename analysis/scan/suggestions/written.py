@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.scan.finding import Hit, Value
-from analysis.scan.remedies import Applier
 from analysis.scan.seen import ScannedCluster
 from analysis.scan.suggestions import accelerators, namespaces, notebooks, runs
 from analysis.scan.suggestions.effects import effect
@@ -21,10 +20,10 @@ class WrittenSuggestion(NamedTuple):
     effect: SuggestionEffect
 
 
-def suggestions(seen: ScannedCluster, hits: Sequence[Hit], options: Options, apply: Applier) -> Iterator[WrittenSuggestion]:
+def suggestions(seen: ScannedCluster, hits: Sequence[Hit], options: Options) -> Iterator[WrittenSuggestion]:
     """Yield every policy that fits what was seen."""
     for one in (*accelerators.suggest(seen), *runs.suggest(seen, hits), *notebooks.suggest(seen, hits), *namespaces.suggest(seen)):
-        yield WrittenSuggestion(one, effect(one, seen, hits, options, apply))
+        yield WrittenSuggestion(one, effect(one, seen, hits, options))
 
 
 _WHY: Mapping[Code, str] = {

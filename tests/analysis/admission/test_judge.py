@@ -10,6 +10,7 @@ import pytest
 
 from analysis.admission.judge import ManifestResult, admit_manifest
 from analysis.admission.manifests import read_manifest
+from analysis.admission_preview import Admission
 from kube.tree import apply_patch, remove_at, value_at
 from policies.document import Document
 from policies.state.snapshot import Snapshot
@@ -47,7 +48,7 @@ def _workloads(resources: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _judged(value: dict[str, Any], snapshot: Snapshot) -> ManifestResult:
-    return admit_manifest(read_manifest(Document(file="f", value=value), snapshot.catalog, "default"), snapshot)
+    return admit_manifest(read_manifest(Document(file="f", value=value), snapshot.catalog, "default"), Admission(snapshot))
 
 
 def _without_applied(pod: Any) -> Any:

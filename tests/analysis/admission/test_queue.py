@@ -8,6 +8,7 @@ import pytest
 
 from analysis.admission.judge import ManifestResult, admit_manifest
 from analysis.admission.manifests import read_manifest
+from analysis.admission_preview import Admission
 from policies.document import Document
 from tests.support import snapshots
 from tests.support.cases import golden
@@ -26,7 +27,7 @@ GATED = [
 def _judged(value: dict[str, Any], spec: dict[str, Any], queues: tuple[str, ...] = ("kueue",)) -> ManifestResult:
     policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "q"}, "spec": {"mode": "Enforce", **spec}}
     world = snapshots.build(golden.policies_of([policy], CATALOG), CATALOG, platforms=["karpenter-aws"], queues=queues)
-    return admit_manifest(read_manifest(Document(file="f", value=value), CATALOG, "default"), world)
+    return admit_manifest(read_manifest(Document(file="f", value=value), CATALOG, "default"), Admission(world))
 
 
 def _object(api_version: str, kind: str, spec: dict[str, Any], **labels: str) -> dict[str, Any]:

@@ -11,18 +11,17 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
-from analysis import admission_preview
+from analysis.admission_preview import AdmittedPod, preview_admission
 from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import SearchResult
 from analysis.fixes.steps import Step, edits_of
 from analysis.reviews.review import ReviewError
 from kube.pod import PodError
-from kube.tree import apply_patch, value_at
+from kube.tree import value_at
 from policies.placement.fleet import Fleet, fleet_of
 from policies.request import Request
 from policies.state.snapshot import Facts
-from policies.verdict import Violation
 from tests.support.cases import golden
 from tests.support.cases.golden import Case
 from tests.support.generators.random_worlds import catalog
@@ -62,9 +61,8 @@ class Judge:
     request: Request
     facts: Facts
 
-    def __call__(self, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-        judged = admission_preview.preview_admission(replace(self.request, pod=dict(pod)), self.facts, apply_patch)
-        return apply_patch(pod, judged.mutate.patch), judged.violations
+    def __call__(self, pod: Mapping[str, Any]) -> AdmittedPod:
+        return preview_admission(replace(self.request, pod=dict(pod)), self.facts)
 
 
 @cache
@@ -78,7 +76,7 @@ def denied() -> tuple[tuple[Case, Judge], ...]:
             continue
         judge = Judge(replace(request, phase="mutate"), case.facts(request.namespace))
         try:
-            if request.operation == "CREATE" and judge(request.pod)[1]:
+            if request.operation == "CREATE" and judge(request.pod).violations:
                 found.append((case, judge))
         except PodError:
             continue
@@ -93,7 +91,7 @@ def search(judge: Judge, fleet: Fleet | None = None, most: int = 60) -> SearchRe
 
 def hopeless(case: Case, judge: Judge) -> bool:
     """Whether no change of the pod alone, with values that are known, makes it one that is admitted."""
-    violations = judge(judge.request.pod)[1]
+    violations = judge(judge.request.pod).violations
     text = " ".join(str(one) for one in violations)
     return (
         case.name in NOT_OF_FIELDS
@@ -113,9 +111,9 @@ def test_a_denied_pod_is_mended_or_hopeless() -> None:
         found = search(judge)
         if found.fix is None:
             if not hopeless(case, judge):
-                wrong[case.name] = [str(one) for one in judge(judge.request.pod)[1]]
+                wrong[case.name] = [str(one) for one in judge(judge.request.pod).violations]
             continue
-        left = judge(changed(judge.request.pod, found.fix.edits))[1]
+        left = judge(changed(judge.request.pod, found.fix.edits)).violations
         if left or not found.admits:
             wrong[case.name] = [str(one) for one in left]
     assert wrong == {}
@@ -128,7 +126,7 @@ def test_no_part_of_a_change_would_do() -> None:
         found = search(judge)
         steps = () if found.fix is None else found.fix.steps
         parts = [part for number in range(len(steps)) for part in combinations(steps, number)]
-        wrong += [(case.name, part) for part in parts if not judge(_with(judge.request.pod, part))[1]]
+        wrong += [(case.name, part) for part in parts if not judge(_with(judge.request.pod, part)).violations]
     assert wrong == []
 
 
@@ -201,7 +199,7 @@ def test_a_change_goes_on_until_a_place_takes_the_pod() -> None:
     assert found.fix is not None
     assert [step.kind for step in found.fix.steps] == ["equal", "tolerate"]
     assert found.then == "now"
-    assert judge(changed(judge.request.pod, found.fix.edits))[1] == ()
+    assert judge(changed(judge.request.pod, found.fix.edits)).violations == ()
 
 
 def test_without_a_place_the_change_is_about_policies_alone() -> None:
@@ -215,7 +213,7 @@ def test_no_more_changes_are_judged_than_asked() -> None:
     """The search ends after so many, whatever it found."""
     judge, judged = _of("requests_match_limits/every-accelerator-name"), []
 
-    def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+    def admit(pod: Mapping[str, Any]) -> AdmittedPod:
         judged.append(pod)
         return judge(pod)
 
@@ -228,10 +226,10 @@ def test_no_more_changes_are_judged_than_asked() -> None:
 def test_what_is_found_of_any_pod_is_admitted(one: RandomCase) -> None:
     """In random worlds: whatever the pod and the policies are, the change that is found is one that the policies admit."""
     judge = Judge(replace(one.request, phase="mutate", operation="CREATE"), one.world.snapshot.facts_for(one.request.namespace))
-    assume(judge(judge.request.pod)[1])
+    assume(judge(judge.request.pod).violations)
     found = search(judge, most=30)
     if found.fix is not None:
-        assert judge(changed(judge.request.pod, found.fix.edits))[1] == ()
+        assert judge(changed(judge.request.pod, found.fix.edits)).violations == ()
 
 
 def test_a_misspelt_name_beside_the_right_one_goes() -> None:
@@ -240,5 +238,5 @@ def test_a_misspelt_name_beside_the_right_one_goes() -> None:
     limits = {"nvdia.com/gpu": "1", GPU: "1"}
     container = {"name": "main", "image": "image", "resources": {"limits": limits, "requests": {"nvdia.com/gpu": "1"}}}
     both = Judge(replace(judge.request, pod={**judge.request.pod, "spec": {"containers": [container]}}), judge.facts)
-    assert [one.code for one in both(both.request.pod)[1]] == ["BERTH-114"]
+    assert [one.code for one in both(both.request.pod).violations] == ["BERTH-114"]
     assert _steps_of(search(both)) == [("rename", "nvdia.com/gpu", None), ("rename", "nvdia.com/gpu", None)]

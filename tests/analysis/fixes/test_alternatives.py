@@ -10,17 +10,15 @@ from typing import Any
 
 import pytest
 
-from analysis import admission_preview
+from analysis.admission_preview import AdmittedPod, preview_admission
 from analysis.fixes.alternatives import MOST_TRIED, Alternatives, AlternativeSearch
 from analysis.fixes.edits import changed
 from analysis.fixes.placement import SOON
 from analysis.world.world import World
 from catalog.prices import prices
 from kube.scheduling import wants
-from kube.tree import apply_patch
 from policies.placement.fleet import best, blockers
 from policies.request import Request
-from policies.verdict import Violation
 from tests.support.console.worlds import world
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
@@ -54,9 +52,8 @@ def _pod(limits: Mapping[str, Any], **spec: Any) -> Raw:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "web"}, "spec": {"containers": [container], **spec}}
 
 
-def _admitted(at: World, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-    judged = admission_preview.preview_admission(Request(namespace="web", pod=dict(pod)), at.snapshot.facts_for("web"), apply_patch)
-    return apply_patch(pod, judged.mutate.patch), judged.violations
+def _admitted(at: World, pod: Mapping[str, Any]) -> AdmittedPod:
+    return preview_admission(Request(namespace="web", pod=dict(pod)), at.snapshot.facts_for("web"))
 
 
 def _found(at: World, pod: Raw) -> Alternatives | None:
@@ -88,21 +85,21 @@ def _holds(at: World, objects: list[Raw], pod: Raw, found: Alternatives) -> None
         if value["kind"] == "Pod" and value["spec"].get("nodeName") and value.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
             held.setdefault(value["spec"]["nodeName"], Counter()).update(wants(value).requests)
     for one in found.found:
-        admitted, denied = _admitted(at, changed(pod, one.edits))
-        assert denied == ()
+        admitted = _admitted(at, changed(pod, one.edits))
+        assert admitted.violations == ()
         keys = {item.get("key", "") for item in changed(pod, one.edits)["spec"].get("tolerations") or ()}
         before = {item.get("key", "") for item in pod["spec"].get("tolerations") or ()}
         assert not [key for key in keys - before if any(key.startswith(bad.rstrip("*")) for bad in catalog().never_tolerate)]
-        asked = wants(admitted).requests
+        asked = wants(admitted.pod).requests
         assert one.count == asked[one.resource]
         place = one.placement
         if place.soon == "now":
-            assert best(admitted, at.seen.fleet) == "now"
-            taken = [node for node in at.seen.fleet.nodes if not blockers(admitted, node, at.seen.fleet)]
+            assert best(admitted.pod, at.seen.fleet) == "now"
+            taken = [node for node in at.seen.fleet.nodes if not blockers(admitted.pod, node, at.seen.fleet)]
             assert {node.name for node in taken} == set(place.nodes) != set()
             for name in place.nodes:
                 node = raw[name]
-                selector = admitted["spec"].get("nodeSelector", {})
+                selector = admitted.pod["spec"].get("nodeSelector", {})
                 assert selector.items() <= node["metadata"]["labels"].items()
                 free = int(node["status"]["allocatable"][one.resource]) - held.get(name, Counter())[one.resource]
                 assert free >= one.count
@@ -111,7 +108,7 @@ def _holds(at: World, objects: list[Raw], pod: Raw, found: Alternatives) -> None
                 assert place.usd == pytest.approx(max(usd for usd in each if usd is not None) * one.count)
         if place.soon == "made":
             pool = next(pool for pool in at.seen.fleet.pools if pool.name == place.pool)
-            assert not blockers(admitted, pool, at.seen.fleet)
+            assert not blockers(admitted.pod, pool, at.seen.fleet)
             if place.machine:
                 usd, devices = prices(catalog()).machines[place.machine]
                 assert place.machine_usd == usd

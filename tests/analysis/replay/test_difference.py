@@ -6,7 +6,7 @@ from random import Random
 
 from analysis import admission_preview
 from analysis.replay.creations import Creation, creation
-from analysis.replay.decision import AuditedChange, DenialReason, RecordedDecision, of_judgement
+from analysis.replay.decision import AuditedChange, DenialReason, RecordedDecision, of_admitted
 from analysis.replay.difference import Side, difference
 from analysis.replay.effects import EditEffect
 from kube.pod import Pod
@@ -99,9 +99,9 @@ def test_a_record_differs_from_what_other_policies_decide_as_the_decision_itself
         if then.violations and not then.mutate.violations:
             continue  # denied by /validate, whose annotations this record lacks
         decision = recorded.then.decision()
-        assert difference(decision, of_judgement(then)) is None
-        assert not recorded.then.same_as(now) or difference(decision, of_judgement(now)) is None
-        made, read = difference(of_judgement(then), of_judgement(now)), difference(decision, of_judgement(now))
+        assert difference(decision, of_admitted(then)) is None
+        assert not recorded.then.same_as(now) or difference(decision, of_admitted(now)) is None
+        made, read = difference(of_admitted(then), of_admitted(now)), difference(decision, of_admitted(now))
         assert (made and made.turn) == (read and read.turn)
         differ += made is not None
     assert differ > count(4, 100)

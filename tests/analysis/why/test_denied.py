@@ -7,6 +7,7 @@ from typing import Any
 
 from analysis.admission.judge import admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
+from analysis.admission_preview import Admission
 from analysis.why import values
 from analysis.why.explain import Explainer
 from analysis.why.explanation import Explanation
@@ -47,7 +48,7 @@ def snapshot() -> Snapshot:
 
 
 def explained(value: dict[str, Any]) -> Explanation:
-    return Explainer(snapshot(), None, prices(catalog())).of_manifest("leaderworkerset/group", manifest(value), ())
+    return Explainer(Admission(snapshot()), None, prices(catalog())).of_manifest("leaderworkerset/group", manifest(value), ())
 
 
 def shown(found: Explanation) -> str:
@@ -61,7 +62,7 @@ def test_all_templates_are_mended_together() -> None:
     assert [one.code for one in found.denials] == ["BERTH-111", "BERTH-102"], "what two templates have alike is told once"
     assert found.remedy is not None
     assert found.remedy.admits
-    assert not admit_manifest(manifest(found.value), snapshot()).denied
+    assert not admit_manifest(manifest(found.value), Admission(snapshot())).denied
     words = shown(found)
     assert "The smallest change (2 steps) to the pod of LeaderWorkerSet group:" in words
     assert "in another template: ~ spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources" in words
@@ -95,7 +96,7 @@ def test_the_template_with_the_worst_outlook_decides() -> None:
         "status": {"allocatable": {"pods": 10, "cpu": 64, "memory": "512Gi", GPU: 1}},
     }
     fleet = fleet_of([node], catalog=catalog(), tables=tables(), occupants=())
-    explainer = Explainer(snapshot(), fleet, prices(catalog()))
+    explainer = Explainer(Admission(snapshot()), fleet, prices(catalog()))
 
     def outlook(leader: Any, worker: Any) -> str | None:
         return explainer.of_manifest("leaderworkerset/group", manifest(group(leader, worker)), ()).outlook

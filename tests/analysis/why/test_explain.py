@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.admission_preview import Admission
 from analysis.why import values
 from analysis.why.explain import Explainer
 from analysis.why.explanation import Explanation
@@ -52,7 +53,7 @@ def _explained(pod: Raw, *places: Raw, policies: Any = (), occupants: Any = (), 
     snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply(changes).snapshot
     fleet = fleet_of(places, catalog=catalog(), tables=snapshot.tables, occupants=occupants)
     read = Surroundings(namespace="n", value=pod, pods=[pod], **asked)
-    return Explainer(snapshot, fleet, prices(catalog())).of_object("pod/p", read, None)
+    return Explainer(Admission(snapshot), fleet, prices(catalog())).of_object("pod/p", read, None)
 
 
 def _text(found: Explanation) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from analysis.admission.judge import admit_manifest
 from analysis.admission.manifests import read_manifest
+from analysis.admission_preview import Admission
 from console.job.changes import changes, paths
 from console.world.scope import ALL, EVERYTHING, Scope
 from documents.yaml_writer import yaml_lines
@@ -60,7 +61,7 @@ def test_every_line_that_is_written_has_its_policies(file: Path) -> None:
     for document in Inputs.of_text(file.read_text(), "manifest", "research").found:
         if not isinstance(document, Document) or str(document.value.get("apiVersion")).startswith("berth.dev/"):
             continue
-        outcome = admit_manifest(read_manifest(document, at.snapshot.catalog, "research"), at.snapshot)
+        outcome = admit_manifest(read_manifest(document, at.snapshot.catalog, "research"), Admission(at.snapshot))
         found = changes(outcome)
         assert bool(found) == bool(outcome.edits)
         known = {(policy, edit.rule) for pod in outcome.pods for edit in pod.edits for policy in edit.policies}
@@ -93,7 +94,7 @@ def test_a_selector_of_a_claim_has_its_policy() -> None:
     policies = policies_of([{"kind": "ClusterGPUPolicy", "metadata": {"name": "hopper-alone"}, "spec": spec}], catalog_with())
     snapshot = snapshots.build(policies, catalog_with(), platforms=("gfd",))
     made = claim(exactly(), template=True)
-    outcome = admit_manifest(read_manifest(Document(file="f", value=made), snapshot.catalog, "research"), snapshot)
+    outcome = admit_manifest(read_manifest(Document(file="f", value=made), snapshot.catalog, "research"), Admission(snapshot))
     found = changes(outcome)
     assert [line.policies for line in found if line.mark == "+"] == [("ClusterGPUPolicy/hopper-alone",)] * 3
     assert [line for line in found if line.policies and line.mark != "+"] == []

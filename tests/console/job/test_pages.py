@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.admission_preview import Admission
 from analysis.why.explain import Explainer
 from analysis.why.surroundings import Surroundings, made_of
 from analysis.world.world import World
@@ -76,7 +77,7 @@ def policy(name: str = "few", **spec: Any) -> Raw:
 def tried(at: World, text: str) -> str:
     """What `berth try` prints of it on standard error."""
     out = Trial(
-        snapshot=at.snapshot,
+        admission=Admission(at.snapshot),
         inputs=Inputs.of_text(text, "manifest", "web"),
         as_served=False,
         out=manifests.output("yaml", io.StringIO()),
@@ -130,7 +131,8 @@ def test_a_pod_is_explained_as_berth_why_explains_it(name: str) -> None:
     assert waiting
     for pod in waiting:
         near = surroundings_in_dump(at, pod.namespace, "Pod", pod.name)
-        found = Explainer(at.snapshot, at.seen.fleet, at.prices).of_object(f"pod/{pod.name}", near, made_of(near, at.snapshot.catalog))
+        explainer = Explainer(Admission(at.snapshot), at.seen.fleet, at.prices)
+        found = explainer.of_object(f"pod/{pod.name}", near, made_of(near, at.snapshot.catalog))
         answer = asked(at, "/job", pod=f"{pod.namespace}/{pod.name}")
         assert answer.status == 200
         assert (found.outlook == "never") == ("nothing in the cluster can run it" in verdict(answer))

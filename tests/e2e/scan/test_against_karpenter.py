@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.patch_applier import apply_patch
-from analysis.scan.remedies import Remedies
+from analysis.admission_preview import Admission
 from analysis.scan.report import ScanReport, scan
 from analysis.scan.seen import see
 from catalog.prices import prices
@@ -80,7 +79,7 @@ def _report(cluster: Cluster, overlay: Path) -> ScanReport:
     with_overlay = read_catalog([overlay])
     found = read_scanned(Origin(kubeconfig=str(cluster.kubeconfig)), None, with_overlay, lambda kind, number: None)
     snapshot = shipped(with_overlay, OPTIONS, found)
-    return scan(see(found, snapshot, prices(with_overlay)), Remedies(snapshot, apply_patch))
+    return scan(see(found, snapshot, prices(with_overlay)), Admission(snapshot))
 
 
 def test_what_is_called_impossible_is_not_bought_for_and_all_else_is(scanned: tuple[Cluster, ScanReport]) -> None:

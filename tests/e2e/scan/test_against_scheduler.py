@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.patch_applier import apply_patch
-from analysis.scan.remedies import Remedies
+from analysis.admission_preview import Admission
 from analysis.scan.report import ScanReport, scan
 from analysis.scan.seen import see
 from catalog.prices import prices
@@ -64,7 +63,7 @@ def report(cluster: Cluster) -> ScanReport:
     found = read_scanned(Origin(kubeconfig=str(cluster.kubeconfig)), None, catalog(), lambda kind, number: None)
     snapshot = shipped(catalog(), OPTIONS, found)
     assert not found.unread
-    return scan(see(found, snapshot, prices(catalog())), Remedies(snapshot, apply_patch))
+    return scan(see(found, snapshot, prices(catalog())), Admission(snapshot))
 
 
 def settled(cluster: Cluster) -> dict[str, Raw] | None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import yaml
 
-from analysis.admission.patch_applier import apply_patch
 from analysis.scan.finding import Hit
 from analysis.scan.suggestions.written import WrittenSuggestion, suggestions
 from cli.main import main
@@ -59,7 +58,7 @@ def test_suggested_policies_are_accepted_and_do_what_they_say(
         _the_dump_says_the_same(live["findings"], module)
         files = sorted(folder.iterdir())
         found = scanned(read_back(cluster))
-        written = list(suggestions(found.seen, found.report.hits, OPTIONS, apply_patch))
+        written = list(suggestions(found.seen, found.report.hits, OPTIONS))
         assert [file.stem for file in files] == sorted(one.suggestion.name for one in written)
         apply_crds(cluster.api, sorted((ROOT / "deploy" / "crds").glob("*.yaml")), cluster.processes)
         for file in files:

@@ -7,16 +7,13 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from analysis import admission_preview
+from analysis.admission_preview import Admission, AdmittedPod
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from kube.node import occupant
-from kube.tree import apply_patch
 from policies.engine import Request
 from policies.placement.fleet import Fleet, best, fleet_of
-from policies.state.snapshot import Facts
 from policies.state.updater import Options, Updater
-from policies.verdict import Violation
 from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, cleared, cordoned, decided, made, sentinel
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
@@ -49,33 +46,31 @@ def test_each_change_gets_its_pod_bound(plain: Cluster) -> None:
     assert tally["missed"] <= MOST_UNMENDED * PODS, tally
 
 
-def _facts() -> Facts:
+def _admission() -> Admission:
     policy = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": SPEC}
-    return Updater(catalog(), Options()).apply({("ClusterGPUPolicy", "", "p"): policy}).snapshot.facts_for(NAMESPACE)
+    return Admission(Updater(catalog(), Options()).apply({("ClusterGPUPolicy", "", "p"): policy}).snapshot)
 
 
-def _admit(facts: Facts, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-    request = Request(namespace=NAMESPACE, user="somebody", groups=(), pod=dict(pod))
-    found = admission_preview.preview_admission(request, facts)
-    return apply_patch(pod, found.mutate.patch), found.violations
+def _admit(admission: Admission, pod: Mapping[str, Any]) -> AdmittedPod:
+    return admission.of(Request(namespace=NAMESPACE, user="somebody", groups=(), pod=dict(pod)))
 
 
 def _round(cluster: Cluster, number: int, tally: dict[str, int], wrong: list[str]) -> None:
-    random, facts = Random(number), _facts()
+    random, admission = Random(number), _admission()
     objects = [made(cluster, random_places.node(random, f"m{number}-{i}")) for i in range(4)]
     names = [one["metadata"]["name"] for one in objects]
     bound = [sentinel(cluster, name) for name in names if not cordoned(objects, name)]
     for i in range(OF_A_ROUND):
         fleet = fleet_of(objects, catalog=catalog(), tables={}, occupants=filter(None, map(occupant, bound)))
-        pod = _pending(cluster, random, f"p{number}-{i}", names, fleet, facts)
-        found = smallest(pod, fleet, catalog(), partial(_admit, facts)).fix
+        pod = _pending(cluster, random, f"p{number}-{i}", names, fleet, admission)
+        found = smallest(pod, fleet, catalog(), partial(_admit, admission)).fix
         if found is None:
-            tally["missed" if any(_allowed(fits_after(pod, fleet, steps), facts) for steps in (1, 2)) else "none"] += 1
+            tally["missed" if any(_allowed(fits_after(pod, fleet, steps), admission) for steps in (1, 2)) else "none"] += 1
             continue
         tally["mended"] += 1
-        admitted, denied = _admit(facts, changed(pod, found.edits))
-        assert not denied, denied
-        reply = cluster.api.try_create(dict(admitted), NAMESPACE)
+        admitted = _admit(admission, changed(pod, found.edits))
+        assert not admitted.violations, admitted.violations
+        reply = cluster.api.try_create(admitted.pod, NAMESPACE)
         outcome = cluster.wait_for(partial(decided, cluster, pod["metadata"]["name"]), "a decision") if reply.ok else reply.body
         if reply.ok and outcome["spec"].get("nodeName"):
             bound.append(outcome)
@@ -84,15 +79,15 @@ def _round(cluster: Cluster, number: int, tally: dict[str, int], wrong: list[str
     cleared(cluster, objects)
 
 
-def _allowed(pod: Raw | None, facts: Facts) -> bool:
-    return pod is not None and not _admit(facts, pod)[1]
+def _allowed(pod: Raw | None, admission: Admission) -> bool:
+    return pod is not None and not _admit(admission, pod).violations
 
 
-def _pending(cluster: Cluster, random: Random, name: str, names: list[str], fleet: Fleet, facts: Facts) -> Raw:
+def _pending(cluster: Cluster, random: Random, name: str, names: list[str], fleet: Fleet, admission: Admission) -> Raw:
     """One that the API server and the policies take, and no node."""
     while True:
         pod = random_places.pod(random, name, names)
         reply = cluster.api.try_create(pod, NAMESPACE, dry_run=True)
-        admitted, denied = _admit(facts, pod)
-        if reply.ok and not denied and best(admitted, fleet) != "now":
+        admitted = _admit(admission, pod)
+        if reply.ok and not admitted.violations and best(admitted.pod, fleet) != "now":
             return pod

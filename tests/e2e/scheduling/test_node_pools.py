@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from random import Random
-from typing import Any
 
 import pytest
 
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import smallest
 from policies.placement.fleet import Fleet, best, fleet_of
-from policies.verdict import Violation
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
+from tests.support.scheduling.every_change import admitted_as
 from tests.support.scheduling.node_pools import FAMILY, tables
 from tests.testcluster.addons import karpenter
 from tests.testcluster.controlplane.api import Raw
@@ -73,10 +72,6 @@ def _pod(random: Random, name: str) -> Raw:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def _admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-    return pod, ()
-
-
 def test_karpenter_makes_machines_for_mended_pods_alone(bought: Cluster) -> None:
     """Each pod that can never run waits for ever, and what it becomes by the smallest change runs."""
     random, fleet = Random(3), _fleet()
@@ -86,7 +81,7 @@ def test_karpenter_makes_machines_for_mended_pods_alone(bought: Cluster) -> None
         pod = _pod(random, f"p{len(never)}")
         if best(pod, fleet) != "never":
             continue
-        found = smallest(pod, fleet, catalog(), _admit).fix
+        found = smallest(pod, fleet, catalog(), admitted_as).fix
         assert found is not None, pod
         never.append(pod)
         fixed.append({**changed(pod, found.edits), "metadata": {"name": f"fixed-{len(fixed)}"}})

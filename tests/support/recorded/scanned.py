@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from analysis.admission.patch_applier import apply_patch
+from analysis.admission_preview import Admission
 from analysis.scan.finding import Finding
-from analysis.scan.remedies import Remedies
 from analysis.scan.report import ScanReport, scan
 from analysis.scan.seen import ScannedCluster, see
 from catalog.prices import prices
@@ -21,7 +20,7 @@ OPTIONS = Options(platforms=(AUTO,), mig_strategy=AUTO)
 
 class Scanned(NamedTuple):
     seen: ScannedCluster
-    remedies: Remedies
+    admission: Admission
     report: ScanReport
 
     def of(self, kind: str) -> list[Finding]:
@@ -33,5 +32,5 @@ def scanned(objects: Iterable[dict[str, Any]]) -> Scanned:
     """The report under the shipped policies, with the catalog's prices."""
     cluster = of_objects(objects, None, catalog())
     snapshot = shipped(catalog(), OPTIONS, cluster)
-    seen, remedies = see(cluster, snapshot, prices(catalog())), Remedies(snapshot, apply_patch)
-    return Scanned(seen, remedies, scan(seen, remedies))
+    seen, admission = see(cluster, snapshot, prices(catalog())), Admission(snapshot)
+    return Scanned(seen, admission, scan(seen, admission))

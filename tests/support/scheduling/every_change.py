@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 from typing import Any
 
+from analysis.admission_preview import AdmittedPod
 from kube.requests import to_units
 from policies.placement.fleet import Fleet, best
+from policies.request import Request
+from policies.verdict import Verdict, Violation
 
 Raw = dict[str, Any]
 Change = Callable[[Raw], None]
 """Writes into a pod's spec."""
 RENAMED = ("nvidia.com/gpu", "nvidia.com/mig-1g.10gb")
+
+
+def admitted_as(pod: Mapping[str, Any], violations: tuple[Violation, ...] = ()) -> AdmittedPod:
+    """What becomes of a pod where no policy writes anything: it is admitted as it is, or denied."""
+    request = Request(namespace="default", pod=dict(pod))
+    return AdmittedPod(request=request, mutate=Verdict(), violations=violations, remarks=(), judged=True, pod=request.pod)
 
 
 def fits_after(pod: Raw, fleet: Fleet, steps: int) -> Raw | None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.patch_applier import apply_patch
 from analysis.scan.suggestions.written import WrittenSuggestion, comment, suggestions
 from cli.output.suggested import format_suggestion
 from documents.yaml_reader import documents
@@ -21,7 +20,7 @@ CLUSTERS = {"eks": eks, "gke": gke, "on_premises": on_premises}
 
 def suggested(objects: list[dict[str, Any]]) -> dict[str, WrittenSuggestion]:
     found = scanned(objects)
-    return {one.suggestion.name: one for one in suggestions(found.seen, found.report.hits, OPTIONS, apply_patch)}
+    return {one.suggestion.name: one for one in suggestions(found.seen, found.report.hits, OPTIONS)}
 
 
 EFFECTS = {
