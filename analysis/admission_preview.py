@@ -14,14 +14,19 @@ import orjson
 from analysis.audit.stored_pod import StoredPod
 from kube.pod import Pod, PodError
 from kube.tree import Raw, ReadOnly, apply_patch
+from policies import work_budget
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.lru import LruCache
+from policies.messages import phrase
+from policies.planning.devices import judges
+from policies.pods.projection import extract
 from policies.request import Request
 from policies.rules.requests_match_limits import undecodable
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import AuditOutcome, Edit, Remark, Verdict, Violation
+from policies.work_budget import MOST_READ
 
 Applier = Callable[[Any, Iterable[Mapping[str, Any]]], Any]
 """Returns a tree after the operations of a JSON Patch; the given tree stays as it was."""
@@ -137,7 +142,7 @@ def preview_admission(request: Request, facts: Facts, apply: Applier = apply_pat
 
     A pod that the API server can't decode, which can happen with one from a template, is denied even if no policy denies it.
     """
-    mutate = _decoded(request, evaluate(request.in_phase("mutate"), facts), facts)
+    mutate = _mutated(request, facts)
     if request.operation == "CREATE" and (not mutate.judged or mutate.violations):
         return _result(request, mutate, mutate, mutate.remarks, request.pod)
     edited = request.operation == "CREATE" and mutate.patch
@@ -155,6 +160,36 @@ def _result(request: Request, mutate: Verdict, last: Verdict, remarks: tuple[Rem
         judged=last.judged,
         pod=request.pod if last.violations else pod,
     )
+
+
+def _mutated(request: Request, facts: Facts) -> Verdict:
+    """Return the verdict at /mutate."""
+    read = extract(request.pod, facts.reads)
+    if _is_too_complex(read) and judges(request.pod, facts.snapshot):
+        return _too_complex(read, facts)
+    verdict = _decoded(request, evaluate(request.in_phase("mutate"), facts, read), facts)
+    fits = not verdict.edits or work_budget.fits_after(read, verdict.edits, work_budget.items(read))
+    return verdict if fits else _too_complex(read, facts)
+
+
+def _is_too_complex(read: Raw) -> bool:
+    return work_budget.items(read) > work_budget.MOST or _bytes(read) > MOST_READ
+
+
+def _too_complex(read: Raw, facts: Facts) -> Verdict:
+    """Return the verdict on a pod that is not evaluated: it is denied if any policy is in Enforce."""
+    values = {"size": _bytes(read), "most": MOST_READ, "items": work_budget.MOST}
+    if not facts.enforces:
+        return Verdict(remarks=(Remark(code="BERTH-004", found=phrase("text", **values)),))
+    return Verdict(violations=(Violation(code="BERTH-004", found=phrase("fact", **values), advice=phrase("fix"), rule="work_budget"),))
+
+
+def _bytes(read: Raw) -> int:
+    """Return the bytes of what is read of a pod; 0 for what is no JSON."""
+    try:
+        return len(orjson.dumps(read))
+    except orjson.JSONEncodeError:
+        return 0
 
 
 def _decoded(request: Request, verdict: Verdict, facts: Facts) -> Verdict:

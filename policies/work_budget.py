@@ -15,6 +15,8 @@ from kube.tree import Raw, TreePatch
 from policies.pods.projection import ORDINARY
 from policies.verdict import Edit
 
+MOST_READ = 64 * 2**10
+"""The most bytes of what a decision reads of a pod: usually 1 KiB, 15 with long lists of instance types."""
 MOST = 180
 """Items of the largest pod that is judged. The largest pods observed have thirty containers, or ten terms
 of five expressions; a list of 700 instance types is 140."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import Counter
+from collections.abc import Iterable
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,7 +18,9 @@ from analysis.admission_preview import Admission
 from analysis.audit.judged import audit_pod
 from analysis.audit.stored_pod import stored, widest
 from analysis.why.explain import Explainer
+from analysis.why.fixes import cleaned
 from catalog.prices import prices
+from cli.options import in_mode
 from console.job.answer import Teller
 from console.job.playground import Snapshots
 from console.world.scope import EVERYTHING
@@ -24,21 +28,25 @@ from console.world.view import View
 from kube.pod import Pod
 from kube.tree import Raw, apply_patch
 from policies.document import Document, InputError
+from policies.fixes import Fix
 from policies.request import Request
 from policies.rules.requests_match_limits import undecodable
 from policies.state.snapshot import Snapshot
+from policies.verdict import Violation
 from telemetry.metrics import Metrics
+from tests.support.cases.kind_manifests import FOUND
 from tests.support.console.worlds import world as world_of
 from tests.support.counts import count
 from tests.support.generators import random_pods, random_worlds
-from tests.support.recorded import eks
+from tests.support.recorded import eks, gke, on_premises
 from webhook.admission.app import ROUTES
 
 SEEDS = count(60, 2_000)
 """of worlds; a pod in each, and its manifest"""
 
 
-TOO_LARGE = {"BERTH-004"}
+Denials = frozenset[tuple[str, tuple[Fix, ...]]]
+"""The sentences of a denial, each with the fixes that its rule wrote."""
 
 
 class Said(NamedTuple):
@@ -74,15 +82,42 @@ def by_try(pod: PodResult) -> Said:
     return Said(codes, None if codes else apply_patch(pod.subject.review.pod, pod.mutate.patch))
 
 
-def by_why(manifest: Manifest, snapshot: Snapshot) -> frozenset[str]:
+def by_why(manifest: Manifest, snapshot: Snapshot) -> Denials:
     """`berth why -f`."""
-    found = Explainer(Admission(snapshot), None, prices(snapshot.catalog), tries=0).of_manifest("pod", manifest, ())
-    return frozenset(violation.code for violation in found.denials)
+    return denials(Explainer(Admission(snapshot), None, prices(snapshot.catalog), tries=0).of_manifest("pod", manifest, ()).denials)
 
 
-def by_console(manifest: Manifest, snapshot: Snapshot, view: View) -> frozenset[str]:
+def by_console(manifest: Manifest, snapshot: Snapshot, view: View) -> Denials:
     """The page of a job."""
-    return frozenset(violation.code for violation in Teller(view, Snapshots(snapshot, snapshot)).of_manifest(manifest).denials)
+    return denials(Teller(view, Snapshots(snapshot, snapshot)).of_manifest(manifest).denials)
+
+
+def denials(violations: Iterable[Violation]) -> Denials:
+    """Return what is said of a denial, as text, and the fixes that its rule wrote."""
+    return frozenset((str(violation), violation.fixes) for violation in violations)
+
+
+def compare(manifest: Manifest, snapshot: Snapshot, view: View) -> Counter[str]:
+    """Ask every front end about an object. Return how many of its pods are denied and admitted; those of which no webhook is asked are
+    left out."""
+    counts: Counter[str] = Counter()
+    outcome = admit_manifest(manifest, Admission(snapshot))
+    for tried in outcome.pods:
+        request = tried.subject.review
+        if request.operation != "CREATE" or list(undecodable(Pod(request.pod), snapshot)):
+            continue
+        said = by_webhook(request, snapshot)
+        assert by_try(tried) == said
+        counts["denied" if said.pod is None else "admitted"] += 1
+        if said.pod is not None:
+            audited = audit_pod(stored(said.pod, widest(snapshot.catalog)), snapshot.facts_for(request.namespace))
+            # without managedFields, a node that the author wrote counts as the scheduler's
+            assert request.pod["spec"].get("nodeName") or audited is None or (audited.violations, audited.missing) == ((), ())
+    if counts:
+        every = denials(violation for pod in outcome.pods for violation in pod.violations)
+        assert by_console(manifest, snapshot, view) == every
+        assert by_why(manifest, snapshot) == every
+    return counts
 
 
 @pytest.fixture(scope="module")
@@ -91,34 +126,40 @@ def view() -> View:
     return View(world=world_of(eks.objects()), scope=EVERYTHING)
 
 
-def test_all_front_ends_agree(view: View) -> None:
-    """On the verdict, its codes and the pod as admitted; and an audit has nothing to say of what was admitted."""
-    denied = admitted = 0
+def test_all_front_ends_agree_on_random_pods(view: View) -> None:
+    """On the verdict, its codes and fixes and the pod as admitted; and an audit has nothing to say of what was admitted."""
+    counts: Counter[str] = Counter()
     for seed in range(SEEDS):
         random = Random(seed)
         world = random_worlds.world(random)
-        snapshot, asked = world.snapshot, random_pods.authored(random, world)
+        asked = random_pods.authored(random, world)
         asked.pod["metadata"].pop("ownerReferences", None)  # an author writes none: it is for the controller to write
         value = {"apiVersion": "v1", "kind": "Pod", **asked.pod}
         try:
-            manifest = read_manifest(Document(file="pod.yaml", value=value), snapshot.catalog, asked.namespace)
+            manifest = read_manifest(Document(file="pod.yaml", value=value), world.snapshot.catalog, asked.namespace)
         except InputError:
             continue  # an amount of a wrong type
-        if list(undecodable(Pod(asked.pod), snapshot)):
-            continue  # no webhook is called with it either
-        (tried,) = admit_manifest(manifest, Admission(snapshot)).pods
-        request = tried.subject.review
-        said = by_webhook(request, snapshot)
-        if said.codes == TOO_LARGE:
-            continue  # only the webhook has so little time
-        assert by_try(tried) == said, seed
-        assert by_why(manifest, snapshot) == said.codes, seed
-        assert by_console(manifest, snapshot, view) == said.codes, seed
-        if said.pod is None:
-            denied += 1
-        else:
-            admitted += 1
-            audited = audit_pod(stored(said.pod, widest(snapshot.catalog)), snapshot.facts_for(request.namespace))
-            # without managedFields, a node that the author wrote counts as the scheduler's
-            assert request.pod["spec"].get("nodeName") or audited is None or (audited.violations, audited.missing) == ((), ()), seed
-    assert denied > SEEDS / 10 < admitted, "both come up"
+        counts += compare(manifest, world.snapshot, view)
+    assert counts["denied"] > SEEDS / 10 < counts["admitted"], "both come up"
+
+
+@pytest.mark.parametrize("cluster", [eks, gke, on_premises])
+def test_all_front_ends_agree_on_recorded_clusters(cluster: Any) -> None:
+    """On each pod and workload that the cluster has, as its author wrote it, under the shipped policies in Enforce."""
+    world = world_of(cluster.objects())
+    snapshot = in_mode(world.snapshot, "Enforce")
+    view, counts = View(world=world, scope=EVERYTHING), Counter[str]()
+    for value in cluster.objects():
+        try:
+            counts += compare(read_manifest(Document(file="dump.yaml", value=cleaned(value)), snapshot.catalog, "web"), snapshot, view)
+        except InputError:
+            continue  # no object that can be applied
+    assert counts.total() > 3
+
+
+def test_all_front_ends_agree_on_workloads(view: View) -> None:
+    """On each kind of workload of the catalog, under the shipped policies in Enforce."""
+    snapshot, counts = in_mode(view.world.snapshot, "Enforce"), Counter[str]()
+    for _, value in FOUND:
+        counts += compare(read_manifest(Document(file="f", value=value), snapshot.catalog, "web"), snapshot, view)
+    assert counts["denied"] > 2 < counts["admitted"], "both come up"

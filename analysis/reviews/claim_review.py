@@ -13,12 +13,12 @@ from typing import Any
 import orjson
 
 from analysis.reviews import review
-from analysis.reviews.decoding import MOST_READ
 from analysis.reviews.review import ObjectReview, ReviewError
 from policies.claims import cel
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
 from policies.request import Phase
+from policies.work_budget import MOST_READ
 
 GROUP = "resource.k8s.io"
 KINDS = {

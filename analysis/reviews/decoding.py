@@ -14,8 +14,6 @@ import orjson
 from documents import json_depth
 from kube.tree import Raw
 
-MOST_READ = 64 * 2**10
-"""The most bytes of what a decision reads of a pod: usually 1 KiB, 15 with long lists of instance types."""
 LARGEST_MENDED = 84 * 2**10
 """The most bytes of a review that is read again after orjson has denied it: enough for the 10,000 levels
 that Go reads. No review is that deep unless made so on purpose."""

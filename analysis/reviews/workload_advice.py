@@ -18,7 +18,7 @@ from analysis.admission_preview import AdmittedPod, preview_admission
 from analysis.kueue import places
 from analysis.reviews import audience as warnings
 from analysis.reviews import review
-from analysis.reviews.decoding import MOST_READ, decode_body, encoded
+from analysis.reviews.decoding import decode_body, encoded
 from analysis.reviews.review import ObjectReview, ReviewError, Unreadable
 from documents.yaml_reader import one_value
 from kube.review import PODS, WARNING_LENGTH, object_kind, resource_of
@@ -31,6 +31,7 @@ from policies.request import Request
 from policies.rules.queues import keys
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MOST_AUDITED, Remark, Violation
+from policies.work_budget import MOST_READ
 from policies.workloads import parts
 from policies.workloads.in_queue import alone_in_kueue
 from policies.workloads.parts import Parts

@@ -12,7 +12,7 @@ from analysis.replay.decision import RecordedDecision, of_admitted
 from analysis.replay.difference import Difference, difference
 from analysis.replay.stakes import NOTHING, Stake, Stakes
 from analysis.replay.tally import ReplayOutcome
-from analysis.reviews.decoding import MOST_READ, Unreadable, encoded
+from analysis.reviews.decoding import Unreadable, encoded
 from catalog.prices import Prices
 from documents.diff import HEADER, unified
 from kube.pod import PodError
@@ -23,6 +23,7 @@ from policies.patch.applied import APPLIED
 from policies.pods.projection import extract
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
+from policies.work_budget import MOST_READ
 from webhook.admission import decision_cache
 
 _MOST_CACHED = 64 * 2**20

@@ -10,7 +10,6 @@ from analysis.admission.judge import admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
 from analysis.admission_preview import Admission
 from kube.tree import Raw
-from policies import work_budget
 from policies.document import Document, InputError, objects
 from policies.state.snapshot import Snapshot
 from sources.inputs import Inputs, unfilled
@@ -49,8 +48,6 @@ class Pasted:
     """Those without pods, in order."""
     facts: Sequence[Raw] = ()
     errors: Sequence[InputError] = ()
-    too_large: bool = False
-    """True if admission would not judge the object."""
 
 
 def pasted(text: str, snapshot: Snapshot, namespace: str, number: int) -> Pasted:
@@ -73,32 +70,18 @@ def pasted(text: str, snapshot: Snapshot, namespace: str, number: int) -> Pasted
     with_pods = [one for one in found if one.subjects]
     number = number if 1 <= number <= len(with_pods) else 1
     chosen = with_pods[number - 1] if with_pods else None
-    large = [] if chosen is None else _too_large(chosen)
     return Pasted(
         manifest=None if chosen is None else replace(chosen, subjects=chosen.subjects[:MOST_TEMPLATES]),
         templates=0 if chosen is None else len(chosen.subjects),
         choices=[PastedObject(number=at, title=_title(one), chosen=at == number) for at, one in enumerate(with_pods, 1)],
         others=[one for one in found if not one.subjects],
         facts=inputs.facts,
-        errors=[*errors, *large],
-        too_large=bool(large),
+        errors=errors,
     )
 
 
 def _title(one: Manifest) -> str:
     return f"{one.kind} {one.name or '(without a name)'}"
-
-
-def _too_large(one: Manifest) -> list[InputError]:
-    """Return an error where admission would not judge a pod either (``policies.work_budget``)."""
-    for subject in one.subjects[:MOST_TEMPLATES]:
-        if work_budget.items(subject.review.pod) > work_budget.MOST:
-            message = (
-                f"has a pod with more than {work_budget.MOST} containers, names, tolerations and affinity terms, so Berth does not "
-                "evaluate it, and policies in Enforce deny it: split the pod"
-            )
-            return [InputError(file=FILE, message=message, path=one.document.path + subject.template)]
-    return []
 
 
 def unjudged(read_: Pasted, snapshot: Snapshot) -> Iterator[str]:

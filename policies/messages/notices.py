@@ -13,6 +13,10 @@ def _row(code: str, title: str, **templates: str) -> MessageRow:
     return MessageRow(code=code, title=title, kind="notice", templates=named)
 
 
+_TOO_COMPLEX = (
+    "this object is too complex to evaluate: its containers, resources, node affinity and tolerations have {size} bytes (limit {most})"
+    " or more than {items} items"
+)
 ROWS = (
     _row("BERTH-001", "more warnings than fit", text="{left} more warnings did not fit; run berth try to see all"),
     _row(
@@ -32,8 +36,9 @@ ROWS = (
     _row(
         "BERTH-004",
         "a pod that is too complex to evaluate",
-        text="this object is too complex to evaluate: its containers, resources, node affinity and tolerations have {size} bytes (limit"
-        " {most}) or more than {items} items; write fewer of them",
+        text=f"{_TOO_COMPLEX}; write fewer of them",
+        fact=_TOO_COMPLEX,
+        fix="write fewer of them",
     ),
     _row("BERTH-005", "an object that can't be read", text="this object can't be read or evaluated: {why}; {fix}"),
     _row(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from analysis.reviews import claim_review, review, workload_advice, workload_review
-from analysis.reviews.decoding import MOST_READ, TooLong, decode_body, encoded
+from analysis.reviews.decoding import TooLong, decode_body, encoded
 from analysis.reviews.review import ObjectReview, Unreadable
 from documents.printable import cut
 from kube.pod import PodError
@@ -20,6 +20,7 @@ from policies.pods.projection import extract
 from policies.request import Phase, Request
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Verdict
+from policies.work_budget import MOST_READ
 from server.limits import UID_BYTES
 from telemetry import log
 from telemetry.metrics import Metrics

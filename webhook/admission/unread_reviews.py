@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.reviews.decoding import MOST_READ
 from analysis.reviews.review import flatten_text, sent
 from kube.review import deny
 from policies.messages import Phrase, phrase
@@ -17,7 +16,7 @@ from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
 from policies.pods.unlisted_accelerators import may_contain_name
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
-from policies.work_budget import MOST
+from policies.work_budget import MOST, MOST_READ
 from registration.match_conditions import PatternError, prefixes
 
 

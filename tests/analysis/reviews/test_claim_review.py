@@ -10,7 +10,6 @@ import orjson
 import pytest
 
 from analysis.reviews import claim_review
-from analysis.reviews.decoding import MOST_READ
 from analysis.reviews.review import ReviewError
 from kube.review import resource_of
 from kube.tree import apply_patch
@@ -18,6 +17,7 @@ from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass, RequestChoice
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
+from policies.work_budget import MOST_READ
 from telemetry import log
 from telemetry.metrics import Metrics
 from tests.support import snapshots

@@ -11,12 +11,13 @@ from typing import Any
 import orjson
 import yaml
 
-from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS, MOST_MENDED, MOST_READ
+from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS, MOST_MENDED
 from analysis.reviews.workload_advice import MOST_TEMPLATES
 from policies import work_budget
 from policies.patch.applied import APPLIED, digest
 from policies.policy import API_VERSION, GROUP
 from policies.state.compilation import MOST_OWN
+from policies.work_budget import MOST_READ
 from server.limits import Limits
 
 REVIEWS = Path(__file__).parents[2] / "reviews"
