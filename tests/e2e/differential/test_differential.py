@@ -37,7 +37,7 @@ def alone(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 def test_only_what_policies_ask_for_differs(alone: Cluster, tmp_path: Path) -> None:
     """No generated pod breaks one of the laws, and of each law a fair share of the pods tells."""
-    table = Table(judged(alone, tmp_path, range(count(60, 2000))))
+    table = Table(judged(alone, tmp_path, range(count(100, 2000))))
     print(table)
     assert not (failures := table.failures()), "\n".join([*failures, f"facts: {tmp_path / 'facts.json'}"])
     assert table.hollow() == []
