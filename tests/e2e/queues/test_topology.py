@@ -1,7 +1,6 @@
 """The topology of a queue: what Berth writes of it is taken by Kueue, and only where the queue's flavors have one.
 
-``make test`` has what is written in tests/policies/workloads/queues/test_queue_laws.py and the cases of ``topology``, and queues on a real
-Kueue in test_kueue.py.
+``make test`` has what is written in tests/policies/workloads/queues/test_queue_laws.py, and queues of a real Kueue in test_kueue.py.
 """
 
 from __future__ import annotations
