@@ -31,8 +31,10 @@ REVIEWS, SCAN = "reviews/recorded", "examples/scan_-o_text_--from_cluster.yaml"
 
 def test_all_is_as_recorded() -> None:
     """Nothing is decided or said otherwise than recorded; what is meant to be is accepted: python -m tests.oracles accept."""
-    words = () if PROVE else inputs.TWINS
-    compared = subprocess.run([sys.executable, "-m", "tests.oracles", *words], cwd=inputs.ROOT, capture_output=True, text=True, check=False)
+    if not PROVE:
+        assert oracles.check(inputs.TWINS, 1) == []
+        return
+    compared = subprocess.run([sys.executable, "-m", "tests.oracles"], cwd=inputs.ROOT, capture_output=True, text=True, check=False)
     assert compared.returncode == 0, compared.stdout + compared.stderr
 
 
