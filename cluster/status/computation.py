@@ -3,8 +3,6 @@ changed; and the ResourceQuotas that statuses need: listed once a minute by the 
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 from analysis.conditions import ObjectStatus, in_steps
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Garbled, Rejected
+from cluster.reconciler import WorkSlice
 from kube.labels import LabelSelector, selector_of
 from kube.tree import map_at, maps_in
 from policies.policy import REGISTRATION, Policy
@@ -21,21 +20,6 @@ from policies.state.snapshot import Snapshot
 QUOTAS = 60.0
 """Seconds between two lists of quotas, and two reads of the registration."""
 CONFIGURATION = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{REGISTRATION}"
-SLICE, PAUSE = 0.002, 0.006
-"""Seconds of work, and of leaving the event loop to reviews: at most a quarter of the time is used."""
-
-
-class WorkSlice:
-    """A slice of work on the event loop."""
-
-    def __init__(self) -> None:
-        self._until = time.perf_counter() + SLICE
-
-    async def over(self) -> None:
-        """Yield to the event loop if the slice is used up; await this after each piece of work."""
-        if time.perf_counter() > self._until:
-            await asyncio.sleep(PAUSE)
-            self._until = time.perf_counter() + SLICE
 
 
 @dataclass(slots=True)
@@ -138,20 +122,20 @@ class QuotaSearch:
         await self._read_registered()
         basis = _Basis.of(known, self._quotas, self._registered)
         if basis != self._basis:
-            self._found = await self._sliced(in_steps(known.snapshot, known.entries, self._quotas, self._registered))
+            self._found = await self._run_in_slices(in_steps(known.snapshot, known.entries, self._quotas, self._registered))
             self._basis = basis
             self.done += 1
         return self._found
 
-    async def _sliced(self, steps: Generator[None, None, dict[Key, ObjectStatus]]) -> dict[Key, ObjectStatus]:
-        turn = WorkSlice()
+    async def _run_in_slices(self, steps: Generator[None, None, dict[Key, ObjectStatus]]) -> dict[Key, ObjectStatus]:
+        work = WorkSlice()
         while True:
             try:
                 next(steps)
             except StopIteration as done:
                 found: dict[Key, ObjectStatus] = done.value
                 return found
-            await turn.over()
+            await work.over()
 
 
 PAGE = 500

@@ -92,13 +92,16 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """True while this replica may write; check it right before each write."""
-        return self.left > 0
+        """True while this replica is the holder."""
+        return self._until > self._clock()
 
     @property
     def left(self) -> float:
-        """The seconds left for writing; no call may take longer."""
-        return max(0.0, self._until - self._clock())
+        """The seconds left for writing; check it right before each write, which may take no longer.
+
+        0 without the Lease, or while the API server can't be reached.
+        """
+        return max(0.0, self._until - self._clock()) if self._reachable() else 0.0
 
     @background("lease")
     async def run(self) -> None:

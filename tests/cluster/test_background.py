@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from analysis.conditions.conditions import Condition
 from cluster.background import TASK, background
 from cluster.client.errors import Reply
-from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.policy_counts import PolicyCounts
 from cluster.status.events import Events, EventSubject
 from cluster.status.leader_election import Lease
@@ -113,8 +112,7 @@ def test_a_candidate_survives_any_exception() -> None:
 
 def test_counts_survive_any_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are written in a later turn, after a pause, and the error is logged."""
-    monkeypatch.setattr(PacedCalls, "back_off", lambda calls: 0.0)
-    monkeypatch.setattr(PacedCalls, "may_write", True)
+    monkeypatch.setattr(PolicyCounts, "_back_off", lambda counts: 0.0)
     lines: list[str] = []
 
     async def run() -> None:
@@ -127,8 +125,15 @@ def test_counts_survive_any_exception(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise ZeroDivisionError("unforeseen")
             return {}
 
-        calls = PacedCalls(client=None, lease=None, tell=lambda event, /, **fields: lines.append(fields["error"]), event="x")  # type: ignore[arg-type]
-        counts = PolicyCounts(calls=calls, ledger=Totals(), entries=entries, settled=lambda: True, rest=0.0)  # type: ignore[arg-type]
+        counts = PolicyCounts(
+            client=cast(Any, None),
+            left=lambda: 10.0,
+            tell=lambda event, /, **fields: lines.append(fields["error"]),
+            ledger=cast(Any, Totals()),
+            entries=entries,
+            rest=0.0,
+            idle=0.0,
+        )
         await reached(asyncio.create_task(counts.run()), lambda: turns >= 3)
 
     asyncio.run(run())

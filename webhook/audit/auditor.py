@@ -18,7 +18,6 @@ from catalog.prices import Prices
 from cluster.client.api_client import Client
 from cluster.reports.causes import Causes
 from cluster.reports.forms import ReportForm
-from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.policy_counts import PolicyCounts
 from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
 from cluster.reports.stored_reports import FORMS, StoredReports
@@ -86,16 +85,19 @@ class Auditor:
         namespace, name = source.lease
         holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
         self.lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: self._gate.open)
-        self._events = Events(client, instance=holder, held=lambda: self.lease.held and self._gate.open, tell=log_event)
-        self.counts = PolicyCounts(
-            calls=self._calls("status_failed"), ledger=self.inventory.ledger, entries=self.entries, settled=lambda: self.settled
-        )
+        self._events = Events(client, instance=holder, held=lambda: self.lease.left > 0, tell=log_event)
+        writing: dict[str, Any] = {
+            "client": client,
+            "left": lambda: self.lease.left,
+            "tell": log_event,
+            "ready": lambda: self.settled,
+        }
+        self.counts = PolicyCounts(**writing, ledger=self.inventory.ledger, entries=self.entries)
         self.reports = ReportWriter(
-            calls=self._calls("report_failed"),
+            **writing,
             ledger=self.inventory.ledger,
             forms=forms,
             changed=self._judged,
-            ready=lambda: self.settled,
             causes=Causes(self._events, self.inventory.ledger),
         )
 
@@ -104,9 +106,6 @@ class Auditor:
 
     def _following_longer(self, kind: Watched, store: Store) -> Reflector:
         return Reflector(self._client, kind, store, self._gate, log_event, self._watch * LONGER)
-
-    def _calls(self, event: str) -> PacedCalls:
-        return PacedCalls(client=self._client, lease=self.lease, tell=log_event, event=event, reachable=lambda: self._gate.open)
 
     def entries(self) -> Mapping[Key, ObjectEntry]:
         """Return Berth's own objects as the cluster stores them."""
@@ -204,4 +203,5 @@ class Auditor:
 
     def writes(self) -> Writes:
         """Return what was written to statuses."""
-        return Writes(self.lease.held, self.counts.written, 0, self.counts.calls.failed)
+        counts = self.counts.counts
+        return Writes(self.lease.held, counts.written, counts.lost, counts.failed)

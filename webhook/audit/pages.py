@@ -57,7 +57,7 @@ def checks(auditor: Auditor) -> Iterator[ReadinessCheck]:
     text = f"{len(inventory.ledger.pods)} with accelerators, {inventory.due} waiting for evaluation"
     yield ReadinessCheck(name="pods", ready=auditor.settled_once, text=text if auditor.settled_once else "not all listed and evaluated yet")
     lease = "this process writes" if auditor.lease.held else "another process writes, or none yet"
-    reports = f"as {auditor.reports.form}, {len(auditor.reports.due)} due" if auditor.reports.form else "none: no report CRD is installed"
+    reports = f"as {auditor.reports.form}, {auditor.reports.due} due" if auditor.reports.form else "none: no report CRD is installed"
     yield ReadinessCheck(name="reports", ready=True, text=f"{reports}; {lease}")
 
 
@@ -78,10 +78,10 @@ class AuditCollector(Collector):
             findings.add_metric([finding], found[finding])
         yield findings
         yield self._waiting()
-        yield GaugeMetricFamily("berth_audit_reports_due", "Reports due for comparison or writing.", len(reports.due))
+        yield GaugeMetricFamily("berth_audit_reports_due", "Reports due for comparison or writing.", reports.due)
         writes = CounterMetricFamily("berth_audit_report_writes", "Report writes, by result.", labels=["result"])
-        for result, number in (("written", reports.counts.written), ("deleted", reports.counts.deleted), ("failed", reports.calls.failed)):
-            writes.add_metric([result], number)
+        for result in ("written", "deleted", "failed"):
+            writes.add_metric([result], getattr(reports.counts, result))
         yield writes
 
     def _waiting(self) -> Metric:

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.client.api_client import Access, Client
+from cluster.status.events import Events
 from cluster.status.leader_election import Lease
-from cluster.status.writer import StatusWriter, writer
+from cluster.status.writer import StatusWriter
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.kinds import KINDS
@@ -112,7 +113,8 @@ class ClusterWatcher:
         namespace, name = self.source.lease
         holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
         lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: gate.open)
-        self._statuses, events = writer(client, lease, log_event, lambda: gate.open)
+        events = Events(client, instance=holder, held=lambda: lease.left > 0, tell=log_event)
+        self._statuses = StatusWriter(client=client, left=lambda: lease.left, tell=log_event, events=events)
         if self.update is not None:
             self._statuses.take(self.update.snapshot, self.update.entries)
         self.condition.leading = lambda: lease.held

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cluster.client.api_client import Access, Client
+from cluster.reconciler import FOUGHT
 from cluster.status.leader_election import Lease
-from cluster.status.writer import FOUGHT
 from policies.policy import API_VERSION, REGISTRATION
 from policies.state.updater import Options, Updater
 from tests.support.cases import golden
