@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import nan
 from typing import Literal
 
@@ -19,15 +19,15 @@ from prometheus_client import (
     Gauge,
     Histogram,
     Info,
+    Metric,
     ProcessCollector,
     disable_created_metrics,
 )
-from prometheus_client.registry import Collector
 
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MODES, Verdict
 from telemetry.admitted_devices import AdmittedDevices
-from telemetry.exposition import exposition
+from telemetry.exposition import Scraped, exposition
 from telemetry.policy_metrics import REMARKS, OutcomeCounter, OutcomeTally, tally
 
 # Else each counter and histogram has a second series, for a feature of Prometheus that is off by default.
@@ -59,7 +59,7 @@ class Metrics:
         self._pods = _PodMetrics(self._registry)
         self._outcomes = OutcomeCounter(self._registry)
         self.devices = AdmittedDevices()
-        self._registry.register(self.devices)
+        self.also(self.devices.collect)
         self._state = _StateMetrics(self._registry, version)
         ProcessCollector(registry=self._registry)
         self.in_flight = self._calls.in_flight
@@ -110,9 +110,9 @@ class Metrics:
         """Note that the certificate on disk cannot be served: the last good one is served on."""
         self._state.certified.set(0)
 
-    def also(self, collector: Collector) -> None:
-        """Register a further collector."""
-        self._registry.register(collector)
+    def also(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        """Add the families that a function yields at each scrape."""
+        self._registry.register(Scraped(collect))
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Return body and content type for a scrape: see ``exposition``."""

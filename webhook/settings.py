@@ -227,3 +227,26 @@ def url(scheme: str, host: str, port: int) -> str:
     """Return ``https://HOST:PORT``, with an IPv6 address in brackets and a wildcard as localhost."""
     host = "localhost" if host in WILDCARDS else host
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    """The settings of `berth audit --serve`."""
+
+    cluster: ClusterSource
+    health: tuple[str, int]
+    """Host and port of /livez, /readyz and /metrics."""
+    sources: Sources
+    prices: Path | None
+    version: str
+
+    @classmethod
+    def from_args(cls, args: argparse.Namespace, sources: Sources, version: str) -> AuditSettings:
+        """Return the settings from the options. Raises SettingsError."""
+        cluster = cluster_source(args, DEFAULT_AUDIT_LEASE)
+        if cluster is None:
+            raise SettingsError("--serve watches a cluster: add --in-cluster or --kubeconfig FILE")
+        if args.namespace:
+            raise SettingsError("--serve reports on all namespaces: remove --namespace")
+        health = listen_address(args.health, "--health", DEFAULT_HEALTH)
+        return cls(cluster=cluster, health=health, sources=sources, prices=Path(args.prices) if args.prices else None, version=version)

@@ -29,14 +29,14 @@ from policies.state.snapshot import Snapshot
 from policies.state.updater import Update, Updater
 from sources.sources import ClusterSource, Sources, of_a_cluster, options
 from telemetry import log
-from telemetry.device_modes import DeviceModes
-from telemetry.watch_metrics import WatchCollector, Watching, Writes
+from telemetry.device_modes import collect_device_modes
+from telemetry.watch_metrics import Watching, Writes, collect_watches
 from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, merge_updates, pause
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import ReplicaState
 from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, log_event, synced, watching
-from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
+from webhook.reload.registration_check import RegistrationCheck
 
 SETTLES = 0.01
 """Seconds that a change waits for others: `kubectl apply` of a folder arrives as one within a few ms, and
@@ -94,8 +94,9 @@ class ClusterWatcher:
         gate = Connectivity(self.client)
         self._reflectors = [Reflector(self.client, one, self.inbox, gate, log_event, float(self.source.watch)) for one in KINDS]
         self.condition.watching = self._watching
-        self.condition.replica.metrics.also(WatchCollector(self._watching, self._denied, self._writes))
-        self.condition.replica.metrics.also(DeviceModes(lambda: self.condition.replica.snapshot))
+        replica = self.condition.replica
+        replica.metrics.also(lambda: collect_watches(self._watching(), self._denied(), self._writes()))
+        replica.metrics.also(lambda: collect_device_modes(replica.snapshot))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
         await synced(self._reflectors)
         while self.condition.replica.snapshot is None:
@@ -123,7 +124,7 @@ class ClusterWatcher:
 
     def _look_at_registration(self, client: Client) -> None:
         replica, found = self.condition.replica, self.condition.registered
-        replica.metrics.also(RegisteredCollector(found))
+        replica.metrics.also(found.collect_metrics)
         upkeep = RegistrationCheck(client, lambda: replica.snapshot, found)
         self._tasks.append(asyncio.create_task(upkeep.run(), name="registration"))
 

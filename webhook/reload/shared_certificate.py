@@ -8,7 +8,7 @@ ready.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from certs.authority import issue, make_ca
 from certs.rotation import Lives
@@ -40,22 +39,13 @@ CaState = tuple[float, bool | None]
 """Unix seconds of the expiry; whether the CA is trusted, None if there is no registration."""
 
 
-class CaCollector(Collector):
-    """The metrics of the CA."""
-
-    def __init__(self, state: Callable[[], CaState | None]) -> None:
-        self._state = state
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics, as far as the CA is known."""
-        state = self._state()
-        if state is None:
-            return
-        expiry = GaugeMetricFamily("berth_ca_expiry_timestamp_seconds", "When the CA of the serving certificate expires.")
-        expiry.add_metric([], state[0])
-        yield expiry
-        text = "1 if the webhook configurations have that CA in their caBundle, 0 if not or if they do not exist."
-        yield GaugeMetricFamily("berth_ca_trusted", text, float(bool(state[1])))
+def collect_ca(state: CaState | None) -> Iterator[Metric]:
+    """Yield the metrics of the CA, as far as it is known."""
+    if state is None:
+        return
+    yield GaugeMetricFamily("berth_ca_expiry_timestamp_seconds", "When the CA of the serving certificate expires.", state[0])
+    text = "1 if the webhook configurations have that CA in their caBundle, 0 if not or if they do not exist."
+    yield GaugeMetricFamily("berth_ca_trusted", text, float(bool(state[1])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +121,10 @@ class SharedCertificate:
         if follower is None or follower.ca_expires is None:
             return None
         return follower.ca_expires.timestamp(), follower.trusted
+
+    def collect_metrics(self) -> Iterator[Metric]:
+        """Yield the metrics of the CA."""
+        return collect_ca(self.state())
 
     @background("certificates")
     async def run(self) -> None:
