@@ -33,10 +33,9 @@ from telemetry.metrics import Metrics
 from webhook import health, memory
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
-from webhook.registration_rules import keep_rules
 from webhook.reload.condition import ReplicaState, collect_file_checks
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
-from webhook.reload.shared_certificate import SharedCertificate
+from webhook.reload.shared_certificate import SharedCertificate, keep_rules
 from webhook.settings import ServeSettings, url
 
 

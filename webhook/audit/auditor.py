@@ -41,7 +41,7 @@ from webhook import memory
 from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.batches import AGAIN, Batches, pause
 from webhook.reload.changed_files import beside
-from webhook.reload.followed_kinds import denied, ended, knows_all_nodes, log_event, synced, watching
+from webhook.reload.followed_kinds import denied, ended, knows_all_nodes, synced, watching
 
 SETTLES = 0.1
 """Seconds that a change waits for others: pods are bound and change in bursts."""
@@ -70,7 +70,7 @@ class Auditor:
         self._reflectors.append(self._following(pods(catalog, wide), self._pods))
         self._reflectors.append(self._following(REPLICA_SETS, self._owners))
         self._reflectors += [self._following(kind, self._workloads) for kind in workloads(catalog, wide)]
-        self._custom = CustomKinds(client, self._gate, log_event, self._following_longer, catalog, wide, self._workloads)
+        self._custom = CustomKinds(client, self._gate, log.tell, self._following_longer, catalog, wide, self._workloads)
         stored = [StoredReports(self._judged) for _ in FORMS]
         self._of_reports = [self._following(kind, store) for kind, store in zip(FORMS, stored, strict=True)]
         forms = tuple(ReportForm(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
@@ -84,12 +84,12 @@ class Auditor:
         self.settled_once = False
         namespace, name = source.lease
         holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        self.lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: self._gate.open)
-        self._events = Events(client, instance=holder, held=lambda: self.lease.left > 0, tell=log_event)
+        self.lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log.tell, reachable=lambda: self._gate.open)
+        self._events = Events(client, instance=holder, held=lambda: self.lease.left > 0, tell=log.tell)
         writing: dict[str, Any] = {
             "client": client,
             "left": lambda: self.lease.left,
-            "tell": log_event,
+            "tell": log.tell,
             "ready": lambda: self.settled,
         }
         self.counts = PolicyCounts(**writing, ledger=self.inventory.ledger, entries=self.entries)
@@ -102,10 +102,10 @@ class Auditor:
         )
 
     def _following(self, kind: Watched, store: Store) -> Reflector:
-        return Reflector(self._client, kind, store, self._gate, log_event, self._watch)
+        return Reflector(self._client, kind, store, self._gate, log.tell, self._watch)
 
     def _following_longer(self, kind: Watched, store: Store) -> Reflector:
-        return Reflector(self._client, kind, store, self._gate, log_event, self._watch * LONGER)
+        return Reflector(self._client, kind, store, self._gate, log.tell, self._watch * LONGER)
 
     def entries(self) -> Mapping[Key, ObjectEntry]:
         """Return Berth's own objects as the cluster stores them."""

@@ -35,7 +35,7 @@ from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, merge_updates, pause
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import ReplicaState
-from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, log_event, synced, watching
+from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, synced, watching
 from webhook.reload.registration_check import RegistrationCheck
 
 SETTLES = 0.01
@@ -92,7 +92,7 @@ class ClusterWatcher:
         self.client = await Client.connect(Access(self.source.kubeconfig, self.source.context))
         self._updater = Updater(catalog, chosen)
         gate = Connectivity(self.client)
-        self._reflectors = [Reflector(self.client, one, self.inbox, gate, log_event, float(self.source.watch)) for one in KINDS]
+        self._reflectors = [Reflector(self.client, one, self.inbox, gate, log.tell, float(self.source.watch)) for one in KINDS]
         self.condition.watching = self._watching
         replica = self.condition.replica
         replica.metrics.also(lambda: collect_watches(self._watching(), self._denied(), self._writes()))
@@ -113,9 +113,9 @@ class ClusterWatcher:
         """
         namespace, name = self.source.lease
         holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: gate.open)
-        events = Events(client, instance=holder, held=lambda: lease.left > 0, tell=log_event)
-        self._statuses = StatusWriter(client=client, left=lambda: lease.left, tell=log_event, events=events)
+        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log.tell, reachable=lambda: gate.open)
+        events = Events(client, instance=holder, held=lambda: lease.left > 0, tell=log.tell)
+        self._statuses = StatusWriter(client=client, left=lambda: lease.left, tell=log.tell, events=events)
         if self.update is not None:
             self._statuses.take(self.update.snapshot, self.update.entries)
         self.condition.leading = lambda: lease.held
