@@ -12,8 +12,7 @@ from analysis.audit.workload_report import OPEN_REPORTS, ReportedWorkload
 from cluster.client.errors import Reply
 from cluster.reconciler import APPLY, Correction, Reconciler
 from cluster.reports.causes import Causes
-from cluster.reports.forms import ReportForm, choice
-from cluster.reports.stored_reports import ReportKey, StoredObject, as_stored, digest
+from cluster.reports.stored_reports import ReportForm, ReportKey, StoredObject, as_stored, choice, digest
 from cluster.watch.trims import map_of
 from kube.tree import Raw
 

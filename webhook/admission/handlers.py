@@ -25,7 +25,7 @@ from server.limits import UID_BYTES
 from telemetry import log
 from telemetry.metrics import Metrics
 from telemetry.policy_metrics import of_claim
-from webhook.admission import decision_cache, log_fields, unread_reviews
+from webhook.admission import decision_cache, unread_reviews
 from webhook.admission.decision_cache import Decisions, StoredDecision
 from webhook.admission.parking import NotYet
 
@@ -76,10 +76,10 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
     if not snapshot.knows(asked.namespace):  # a label is never denied
         return _of_unknown("advise" if phase == "mutate" else phase, asked.uid, asked.namespace, snapshot, waits=waits)
     verdict = workload_review.label_workload(asked, snapshot) if phase == "mutate" else workload_review.evaluate_workload(asked, snapshot)
-    word = log_fields.decision_word(verdict, phase)
+    word = decision_cache.decision_word(verdict, phase)
     if verdict.judged and not asked.dry_run:
         metrics.count(of_claim(verdict))
-        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked, phase))
+        log.write("decision", "info", decision_cache.of_decision(verdict, phase, word), **decision_cache.whose_object(asked, phase))
     return word, orjson.dumps(review.answer_object(asked, verdict, phase, snapshot.console_url))
 
 
@@ -97,10 +97,10 @@ def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics,
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written > MOST_WRITTEN:
         return _overgrown(phase, asked, written, snapshot)
-    word = log_fields.decision_word(verdict, phase)
+    word = decision_cache.decision_word(verdict, phase)
     if not asked.dry_run:
         metrics.count(of_claim(verdict))
-        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked, phase))
+        log.write("decision", "info", decision_cache.of_decision(verdict, phase, word), **decision_cache.whose_object(asked, phase))
     return word, orjson.dumps(review.answer_object(asked, verdict, phase, snapshot.console_url))
 
 
@@ -142,7 +142,7 @@ def _pod(
         raise NotYet(asked.namespace, lambda now: all(claim in now.cluster.claims for claim in missing))
     if not asked.dry_run:
         metrics.count(decided.tally, facts)
-        log.write("decision", "info", decided.logged, **log_fields.whose(asked, phase))
+        log.write("decision", "info", decided.logged, **decision_cache.whose(asked, phase))
     return decided.word, decided.answer(asked.uid)
 
 
@@ -247,5 +247,5 @@ def advise_workload(
         return _of_unknown("advise", asked.uid, asked.namespace, snapshot, waits=waits)
     advice = workload_advice.advise(asked, snapshot)
     if not asked.dry_run:
-        log.write("advice", **log_fields.of_advice(asked, advice))
+        log.write("advice", **decision_cache.of_advice(asked, advice))
     return "advised", orjson.dumps(workload_advice.answer_advice(asked, advice, snapshot.console_url))

@@ -17,10 +17,9 @@ from catalog import Catalog
 from catalog.prices import Prices
 from cluster.client.api_client import Client
 from cluster.reports.causes import Causes
-from cluster.reports.forms import ReportForm
 from cluster.reports.policy_counts import PolicyCounts
 from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
-from cluster.reports.stored_reports import FORMS, StoredReports
+from cluster.reports.stored_reports import FORMS, ReportForm, StoredReports
 from cluster.reports.writer import ReportWriter
 from cluster.status.events import Events
 from cluster.status.leader_election import Lease

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from analysis.audit.ledger import AuditedPod, Ledger
 from analysis.audit.outcomes import AuditResult
@@ -12,8 +12,7 @@ from analysis.audit.stored_pod import stored, widest
 from analysis.audit.workload_report import OPEN_REPORTS, ReportedWorkload
 from cluster.client.errors import Reply
 from cluster.reports.causes import Causes
-from cluster.reports.forms import ReportForm
-from cluster.reports.stored_reports import FORMS, StoredReports
+from cluster.reports.stored_reports import FORMS, ReportForm, StoredReports
 from cluster.reports.writer import EVENTS_AGAIN, ReportWriter
 from cluster.status.events import BURST_OF_ONE, Events
 from tests.support.generators.random_worlds import catalog
@@ -82,7 +81,7 @@ class Audit:
 
         self.events = Events(client, instance="audit-0", held=lambda: True, tell=tell, clock=self.clock)
         changed = asyncio.Event()
-        forms = tuple(ReportForm(watched, kind, StoredReports(changed)) for watched, kind in zip(FORMS, self.kinds, strict=True))
+        forms = tuple(ReportForm(watched, cast(Any, kind), StoredReports(changed)) for watched, kind in zip(FORMS, self.kinds, strict=True))
         causes = Causes(self.events, self.ledger)
         self.writer = ReportWriter(
             client=client, left=lambda: 60.0, tell=tell, clock=self.clock, ledger=self.ledger, forms=forms, changed=changed, causes=causes
