@@ -126,9 +126,7 @@ class WebhookRules:
             return True
         path = f"/apis/discovery.k8s.io/v1/namespaces/{service.get('namespace')}/endpointslices"
         reply = await self._client.call("GET", path, query={"labelSelector": f"kubernetes.io/service-name={service.get('name')}"})
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"GET {path}", reply)
-        if not any(map(_has_ready_endpoint, reply.body.get("items") or ())):
+        if not any(map(_has_ready_endpoint, reply.object(f"GET {path}").get("items") or ())):
             self._reached_at = None
             return False
         if self._reached_at is None:
