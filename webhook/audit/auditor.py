@@ -4,10 +4,9 @@ found is written by the holder of the Lease."""
 from __future__ import annotations
 
 import asyncio
-import secrets
-import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from analysis.audit.inventory import Inventory
@@ -21,8 +20,6 @@ from cluster.reports.policy_counts import PolicyCounts
 from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
 from cluster.reports.stored_reports import FORMS, ReportForm, StoredReports
 from cluster.reports.writer import ReportWriter
-from cluster.status.events import Events
-from cluster.status.leader_election import Lease
 from cluster.survey.owners import REPLICA_SETS
 from cluster.survey.pods import pods
 from cluster.survey.workloads import workloads
@@ -40,7 +37,7 @@ from webhook import memory
 from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.batches import AGAIN, Batches, pause
 from webhook.reload.changed_files import beside
-from webhook.reload.followed_kinds import denied, ended, knows_all_nodes, synced, watching
+from webhook.reload.followed_kinds import candidate, denied, ended, knows_all_nodes, synced, watching
 
 SETTLES = 0.1
 """Seconds that a change waits for others: pods are bound and change in bursts."""
@@ -69,7 +66,7 @@ class Auditor:
         self._reflectors.append(self._following(pods(catalog, wide), self._pods))
         self._reflectors.append(self._following(REPLICA_SETS, self._owners))
         self._reflectors += [self._following(kind, self._workloads) for kind in workloads(catalog, wide)]
-        self._custom = CustomKinds(client, self._gate, log.tell, self._following_longer, catalog, wide, self._workloads)
+        self._custom = CustomKinds(client, self._gate, log.tell, partial(self._following, times=LONGER), catalog, wide, self._workloads)
         stored = [StoredReports(self._judged) for _ in FORMS]
         self._of_reports = [self._following(kind, store) for kind, store in zip(FORMS, stored, strict=True)]
         forms = tuple(ReportForm(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
@@ -81,10 +78,7 @@ class Auditor:
         self._moved: dict[PodKey, StoredPod | None] = {}
         self.update: Update | None = None
         self.settled_once = False
-        namespace, name = source.lease
-        holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        self.lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log.tell, reachable=lambda: self._gate.open)
-        self._events = Events(client, instance=holder, held=lambda: self.lease.left > 0, tell=log.tell)
+        self.lease, self._events = candidate(client, source.lease, self._gate)
         writing: dict[str, Any] = {
             "client": client,
             "left": lambda: self.lease.left,
@@ -100,11 +94,8 @@ class Auditor:
             causes=Causes(self._events, self.inventory.ledger),
         )
 
-    def _following(self, kind: Watched, store: Store) -> Reflector:
-        return Reflector(self._client, kind, store, self._gate, log.tell, self._watch)
-
-    def _following_longer(self, kind: Watched, store: Store) -> Reflector:
-        return Reflector(self._client, kind, store, self._gate, log.tell, self._watch * LONGER)
+    def _following(self, kind: Watched, store: Store, times: int = 1) -> Reflector:
+        return Reflector(self._client, kind, store, self._gate, log.tell, self._watch * times)
 
     def entries(self) -> Mapping[Key, ObjectEntry]:
         """Return Berth's own objects as the cluster stores them."""

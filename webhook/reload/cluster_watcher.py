@@ -9,15 +9,11 @@ API server, the last snapshot goes on deciding.
 from __future__ import annotations
 
 import asyncio
-import secrets
-import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.client.api_client import Access, Client
-from cluster.status.events import Events
-from cluster.status.leader_election import Lease
 from cluster.status.writer import StatusWriter
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
@@ -35,7 +31,7 @@ from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, merge_updates, pause
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import ReplicaState
-from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, synced, watching
+from webhook.reload.followed_kinds import candidate, denied, ended, known_queues, knows_all_nodes, synced, watching
 from webhook.reload.registration_check import RegistrationCheck
 
 SETTLES = 0.01
@@ -111,10 +107,7 @@ class ClusterWatcher:
 
         Statuses and Events are written by the one replica that holds the Lease; every replica is a candidate.
         """
-        namespace, name = self.source.lease
-        holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log.tell, reachable=lambda: gate.open)
-        events = Events(client, instance=holder, held=lambda: lease.left > 0, tell=log.tell)
+        lease, events = candidate(client, self.source.lease, gate)
         self._statuses = StatusWriter(client=client, left=lambda: lease.left, tell=log.tell, events=events)
         if self.update is not None:
             self._statuses.take(self.update.snapshot, self.update.entries)
