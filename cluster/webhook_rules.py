@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cluster.certificates.bell import ring
+from cluster.certificates.bell import look_at_changes
 from cluster.certificates.registrations import FIRST_KIND, GROUP, KINDS, Configuration, Registrations
 from cluster.client.api_client import Client
 from cluster.client.errors import GIVE_RIGHTS, Failure, Rejected
@@ -34,8 +33,8 @@ REACHED = 3.0
 """Seconds for which the Service has a ready endpoint before rules first take effect: each kube-proxy learns of it by a watch."""
 LOOK = 30.0
 """Seconds between two looks if nothing is due and no watch rings."""
-SETTLES, AGAIN, MOST_AGAIN = 0.05, 0.5, 5.0
-"""Seconds before the next look: after a watch rang; if rules are due, doubled each time up to the last number."""
+AGAIN, MOST_AGAIN = 0.5, 5.0
+"""Seconds before the next look if rules are due: doubled each time from the first to the second."""
 MOST_WRITES, WINDOW = 20, 60.0
 """Writes within so many seconds. More are a contest with another program, which must not load the API server."""
 
@@ -68,26 +67,19 @@ class WebhookRules:
         self._needs_bundle = needs_bundle
         self._answers = answers
         self._errors = NewErrors()
+        self._pause = AGAIN
         self._reached_at: float | None = None
         self._writes: deque[float] = deque(maxlen=MOST_WRITES)
 
     async def run(self) -> None:
         """Look for ever: whenever a watch rings, and at intervals."""
-        bell = asyncio.Event()
-        pause = AGAIN
-        async with asyncio.TaskGroup() as group:
-            for kind, name in self._names:
-                group.create_task(ring(self._client, f"{GROUP}/{KINDS[kind]}", name, bell))
-            while True:
-                bell.clear()
-                due = await self.looked()
-                pause = min(2 * pause, MOST_AGAIN) if due else AGAIN
-                await asyncio.sleep(SETTLES * random.uniform(1, 2))
-                try:
-                    async with asyncio.timeout((pause if due else LOOK) * random.uniform(0.9, 1.1)):
-                        await bell.wait()
-                except TimeoutError:
-                    pass
+        await look_at_changes(self._client, [(f"{GROUP}/{KINDS[kind]}", name) for kind, name in self._names], self._look_and_pause)
+
+    async def _look_and_pause(self) -> float:
+        """Look once; return the seconds until the next look."""
+        due = await self.looked()
+        self._pause = min(2 * self._pause, MOST_AGAIN) if due else AGAIN
+        return self._pause if due else LOOK
 
     async def looked(self) -> bool:
         """Look once, and log a failure; return whether rules are still due."""
