@@ -16,7 +16,7 @@ from analysis.conditions import ObjectStatus
 from cluster.client.errors import Reply
 from cluster.reconciler import Correction, Reconciler, WorkSlice
 from cluster.status.computation import QuotaSearch, WriterState
-from cluster.status.events import Events, EventSubject
+from cluster.status.events import Events
 from cluster.status.patch import differs, patch, status_path, stored_conditions, stored_version
 from cluster.watch.trims import map_of
 from policies.state.objects import Key, ObjectEntry, id_of
@@ -98,8 +98,7 @@ class StatusWriter(Reconciler[Key]):
         if differs(finding, map_of(map_of(reply.body).get("status"))):
             self.log_error(f"{id_of(entry.key)}: the API server stored another status than the one written")
         if self.events is not None:
-            subject = EventSubject(key=entry.key, uid=entry.uid, resource_version=entry.resource_version)
             before = stored_conditions(entry.status)
             for condition in finding.conditions:
-                self.events.changed(subject, before, condition)
+                self.events.changed(entry, before, condition)
         return stored_version(reply)

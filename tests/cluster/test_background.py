@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,8 +13,9 @@ from analysis.conditions.conditions import Condition
 from cluster.background import TASK, background
 from cluster.client.errors import Reply
 from cluster.reports.policy_counts import PolicyCounts
-from cluster.status.events import Events, EventSubject
+from cluster.status.events import Events
 from cluster.status.leader_election import Lease
+from policies.state.objects import ObjectEntry
 from tests.testcluster.calls import PATIENCE
 
 
@@ -93,7 +95,7 @@ def test_events_survive_any_exception() -> None:
     async def run() -> None:
         events = Events(Api(1), instance="berth-0", held=lambda: True, tell=tell)  # type: ignore[arg-type]
         for name in ("a", "b", "c"):
-            subject = EventSubject(key=("GPUPolicy", "default", name), uid="u", resource_version="7")
+            subject = cast(ObjectEntry, SimpleNamespace(key=("GPUPolicy", "default", name), uid="u", resource_version="7"))
             events.changed(subject, {}, Condition("Accepted", "False", "Invalid", "x"))
         await reached(asyncio.create_task(events.run()), lambda: (events.sent, events.dropped) == (2, 1))
 
