@@ -157,15 +157,9 @@ def _cluster(condition: ReplicaState) -> Iterator[ReadinessCheck]:
 def _unheard(error: str, without: str, kinds: Sequence[Watching]) -> str:
     """Describe kinds that have one error and one consequence, of which an outage has many."""
     longest = max((watched.silent for watched in kinds if watched.silent is not None), default=None)
-    return f"{', '.join(watched.kind for watched in kinds)}: {error}{_since(longest)}{_meanwhile(without)}"
-
-
-def _since(silent: float | None) -> str:
-    return "" if silent is None else f" (last message {silent:.0f} s ago)"
-
-
-def _meanwhile(without: str) -> str:
-    return f"; meanwhile {without}" if without else ""
+    since = "" if longest is None else f" (last message {longest:.0f} s ago)"
+    meanwhile = f"; meanwhile {without}" if without else ""
+    return f"{', '.join(watched.kind for watched in kinds)}: {error}{since}{meanwhile}"
 
 
 def known(condition: ReplicaState) -> dict[str, Any]:

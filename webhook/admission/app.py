@@ -149,16 +149,14 @@ class App:
         return denial if answered is None else Denial("shed", answered[1])
 
     def _told(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
-        self._tell(phase, decision, answer, call)
-        return answer._replace(close=True) if self._replica.draining else answer
-
-    def _tell(self, phase: str, decision: str, answer: Answer, call: Call) -> None:
+        """Count and time a call, and return its answer."""
         metrics = self._replica.metrics
         if call.waits:
             metrics.in_flight.dec()
         if decision == "rejected":
             log.write("rejected", "warning", phase=phase, status=answer.status, reason=cut(answer.body.decode().strip()))
         metrics.answered(phase, decision, monotonic() - call.arrived)
+        return answer._replace(close=True) if self._replica.draining else answer
 
     def _denial(self, call: Call) -> Denial | None:
         """Return the denial that needs no body, or None."""

@@ -79,15 +79,10 @@ class Auditor:
         self.update: Update | None = None
         self.settled_once = False
         self.lease, self._events = candidate(client, source.lease, self._gate)
-        writing: dict[str, Any] = {
-            "client": client,
-            "left": lambda: self.lease.left,
-            "tell": log.tell,
-            "ready": lambda: self.settled,
-        }
-        self.counts = PolicyCounts(**writing, ledger=self.inventory.ledger, entries=self.entries)
+        common: dict[str, Any] = {"client": client, "left": lambda: self.lease.left, "tell": log.tell, "ready": lambda: self.settled}
+        self.counts = PolicyCounts(**common, ledger=self.inventory.ledger, entries=self.entries)
         self.reports = ReportWriter(
-            **writing,
+            **common,
             ledger=self.inventory.ledger,
             forms=forms,
             changed=self._judged,
