@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
 from cluster.background import background
-from cluster.client.api_client import Client
+from cluster.client.api_client import MERGE, Client
 from cluster.client.errors import Failure, Reply
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
@@ -52,8 +52,6 @@ MOST_ERRORS = 256
 """Most logged errors that are remembered."""
 SLICE, PAUSE = 0.002, 0.006
 """Seconds of work, and of leaving the event loop to reviews: at most a quarter of the time is used."""
-MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
-"""The content types of patches (RFC 7386, server-side apply)."""
 Key = TypeVar("Key", bound=Hashable)
 
 

@@ -22,8 +22,7 @@ from cluster.client.api_client import Client
 from cluster.client.errors import GIVE_RIGHTS, Failure, Rejected
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.tree import Raw, map_at
 
 ANNOTATION = "berth.dev/rules-when-ready"
 """JSON: the rules of each entry by its name. An entry that is not in it is never called."""
@@ -113,7 +112,7 @@ class WebhookRules:
 
     async def _is_reachable(self, configuration: Configuration) -> bool:
         """Return whether the Service of the entries has had a ready endpoint for a while. Raises Failure."""
-        service = map_of(map_of(configuration.entries[0].get("clientConfig")).get("service"))
+        service = map_at(configuration.entries[0], "clientConfig", "service")
         if not service:
             return True
         path = f"/apis/discovery.k8s.io/v1/namespaces/{service.get('namespace')}/endpointslices"
@@ -135,8 +134,8 @@ class WebhookRules:
         applied: list[dict[str, Any]] = []
         is_changed = False
         for entry in configuration.entries:
-            rules, called = wanted.get(str(entry.get("name"))), map_of(entry.get("clientConfig"))
-            path = map_of(called.get("service")).get("path")
+            rules, called = wanted.get(str(entry.get("name"))), map_at(entry, "clientConfig")
+            path = map_at(called, "service").get("path")
             if rules and ((needs_bundle and not called.get("caBundle")) or (path is not None and not self._answers(str(path)))):
                 rules, waiting = entry.get("rules"), True
             is_changed = is_changed or rules != entry.get("rules")
@@ -144,24 +143,18 @@ class WebhookRules:
                 applied.append({"name": entry.get("name"), "rules": rules})
         if waiting and not is_changed:
             return True
-        path = f"{GROUP}/{KINDS[configuration.kind]}/{configuration.name}"
-        stored = map_of(configuration.value.get("metadata"))
+        stored = map_at(configuration.value, "metadata")
         metadata = {key: stored.get(key) for key in ("name", "uid", "resourceVersion")}  # what changed or went meanwhile is read again
-        body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": configuration.kind, "metadata": metadata, "webhooks": applied}
-        query = {"fieldManager": MANAGER, "force": "true"}
         self._writes.append(now)
-        reply = await self._client.call("PATCH", path, body=body, content="application/apply-patch+yaml", query=query)
-        if reply.status == 409:
+        if not await self._registrations.apply(configuration, MANAGER, metadata, applied):
             return True
-        if not reply.ok:
-            raise Rejected(f"PATCH {path}", reply)
         self._tell("registration_in_effect", configuration=place, webhooks=len(applied))
         return waiting
 
 
 def shipped(configuration: Configuration) -> dict[str, Rules] | None:
     """Return the rules that the chart ships, by the names of their entries; None if there is no annotation. Raises Failure."""
-    text = map_of(map_of(configuration.value.get("metadata")).get("annotations")).get(ANNOTATION)
+    text = map_at(configuration.value, "metadata", "annotations").get(ANNOTATION)
     if text is None:
         return None
     try:
@@ -191,12 +184,12 @@ def is_due(configuration: Configuration) -> bool:
 
 def _owned(configuration: Configuration) -> Iterator[str]:
     """Yield the names of the entries whose rules our field manager owns (metadata.managedFields, FieldsV1)."""
-    for owner in map_of(configuration.value.get("metadata")).get("managedFields") or ():
+    for owner in map_at(configuration.value, "metadata").get("managedFields") or ():
         if owner.get("manager") == MANAGER:
-            entries = map_of(map_of(owner.get("fieldsV1")).get("f:webhooks"))
+            entries = map_at(owner, "fieldsV1", "f:webhooks")
             yield from (str(json.loads(key[2:])["name"]) for key, fields in entries.items() if "f:rules" in fields)
 
 
 def _has_ready_endpoint(endpoints: Raw) -> bool:
     """Return whether an EndpointSlice has one; what does not say counts as ready (discovery.k8s.io/v1, EndpointConditions)."""
-    return any(map_of(endpoint.get("conditions")).get("ready") is not False for endpoint in endpoints.get("endpoints") or ())
+    return any(map_at(endpoint, "conditions").get("ready") is not False for endpoint in endpoints.get("endpoints") or ())

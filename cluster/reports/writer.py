@@ -9,8 +9,9 @@ from typing import ClassVar
 
 from analysis.audit.ledger import Ledger
 from analysis.audit.workload_report import OPEN_REPORTS, ReportedWorkload
+from cluster.client.api_client import APPLY
 from cluster.client.errors import Reply
-from cluster.reconciler import APPLY, Correction, Reconciler
+from cluster.reconciler import Correction, Reconciler
 from cluster.reports.causes import Causes
 from cluster.reports.stored_reports import ReportForm, ReportKey, StoredObject, as_stored, choice, digest
 from cluster.watch.trims import map_of

@@ -18,7 +18,7 @@ from cluster.reconciler import Correction, Reconciler, WorkSlice
 from cluster.status.computation import QuotaSearch, WriterState
 from cluster.status.events import Events
 from cluster.status.patch import differs, patch, status_path, stored_conditions, stored_version
-from cluster.watch.trims import map_of
+from kube.tree import map_at
 from policies.state.objects import Key, ObjectEntry, id_of
 from policies.state.snapshot import Snapshot
 
@@ -95,7 +95,7 @@ class StatusWriter(Reconciler[Key]):
         """Send Events about a status that was written. Return the resourceVersion of the object."""
         if not reply.ok:
             return ""
-        if differs(finding, map_of(map_of(reply.body).get("status"))):
+        if differs(finding, map_at(reply.body, "status")):
             self.log_error(f"{id_of(entry.key)}: the API server stored another status than the one written")
         if self.events is not None:
             before = stored_conditions(entry.status)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
@@ -19,7 +19,7 @@ from prometheus_client.core import GaugeMetricFamily
 from catalog.nearest import list_known
 from cluster.background import background
 from cluster.client.errors import Garbled, Reply, Unreachable
-from kube.tree import maps_in
+from kube.tree import maps_in, texts_at
 from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
 from policies.state.snapshot import Snapshot
@@ -186,11 +186,7 @@ def _has_no_rules(reply: Reply) -> bool:
 
 def _annotations(reply: Reply) -> dict[str, str] | None:
     """Return the annotations; None where there is no such configuration, or it may not be read."""
-    if not reply.ok or not isinstance(reply.body, dict):
-        return None
-    metadata: Any = reply.body.get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+    return texts_at(reply.body, "metadata", "annotations") if reply.ok and isinstance(reply.body, dict) else None
 
 
 def _names(annotations: dict[str, str]) -> tuple[str, ...]:
