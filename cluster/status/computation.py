@@ -53,14 +53,14 @@ def _inputs(known: WriterState, quotas: object, registered: LabelSelector | None
     )
 
 
-class QuotaSearch:
-    """The latest findings. ``failed`` is called with the error when quotas can't be listed."""
+class StatusComputation:
+    """The latest statuses. ``failed`` is called with the error when quotas can't be listed."""
 
     def __init__(self, client: Client, failed: Callable[[str], None], clock: Callable[[], float]) -> None:
         self._client = client
         self._failed = failed
         self._clock = clock
-        self._found: dict[Key, ObjectStatus] = {}
+        self._statuses: dict[Key, ObjectStatus] = {}
         self._inputs: tuple[object, ...] = ()
         self._snapshot: Snapshot | None = None
         """The snapshot of the inputs."""
@@ -101,8 +101,8 @@ class QuotaSearch:
         if first is not None:  # all have the same
             self._registered = selector_of(map_at(first, "namespaceSelector"))
 
-    async def found(self, known: WriterState) -> dict[Key, ObjectStatus]:
-        """Return the findings.
+    async def compute(self, known: WriterState) -> dict[Key, ObjectStatus]:
+        """Return the statuses of all objects.
 
         They are not computed again if only statuses, which come back by the watch after each write, or facts
         that are no input of findings have changed.
@@ -111,10 +111,10 @@ class QuotaSearch:
         await self._read_registered()
         inputs = _inputs(known, self._quotas, self._registered)
         if inputs != self._inputs:
-            self._found = await self._run_in_slices(in_steps(known.snapshot, known.entries, self._quotas, self._registered))
+            self._statuses = await self._run_in_slices(in_steps(known.snapshot, known.entries, self._quotas, self._registered))
             self._inputs, self._snapshot = inputs, known.snapshot
             self.done += 1
-        return self._found
+        return self._statuses
 
     async def _run_in_slices(self, steps: Generator[None, None, dict[Key, ObjectStatus]]) -> dict[Key, ObjectStatus]:
         work = WorkSlice()
@@ -122,8 +122,8 @@ class QuotaSearch:
             try:
                 next(steps)
             except StopIteration as done:
-                found: dict[Key, ObjectStatus] = done.value
-                return found
+                statuses: dict[Key, ObjectStatus] = done.value
+                return statuses
             await work.over()
 
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 from analysis.conditions import ObjectStatus
 from cluster.client.errors import Reply
 from cluster.reconciler import Correction, Reconciler, WorkSlice
-from cluster.status.computation import QuotaSearch, WriterState
+from cluster.status.computation import StatusComputation, WriterState
 from cluster.status.events import Events
 from cluster.status.patch import differs, patch, status_path, stored_conditions, stored_version
 from kube.tree import map_at
@@ -32,18 +32,18 @@ class StatusWriter(Reconciler[Key]):
 
     events: Events | None = None
     _known: WriterState | None = None
-    _findings: dict[Key, ObjectStatus] = field(default_factory=dict)
+    _statuses: dict[Key, ObjectStatus] = field(default_factory=dict)
     _seen: dict[Key, tuple[ObjectStatus, str]] = field(default_factory=dict)
     """Object -> (finding, resourceVersion) that were added to the queue."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._search = QuotaSearch(self.client, self.log_error, self.clock)
+        self._computation = StatusComputation(self.client, self.log_error, self.clock)
 
     @property
     def searched(self) -> int:
         """The number of times that findings were computed."""
-        return self._search.done
+        return self._computation.done
 
     def take(self, snapshot: Snapshot, entries: Mapping[Key, ObjectEntry]) -> None:
         """Set the current state. The caller must not change ``entries`` afterwards."""
@@ -60,11 +60,11 @@ class StatusWriter(Reconciler[Key]):
         if self._known is None:
             return False
         known, work = self._known, WorkSlice()
-        self._findings = await self._search.found(known)
-        for key in self._seen.keys() - self._findings.keys():
+        self._statuses = await self._computation.compute(known)
+        for key in self._seen.keys() - self._statuses.keys():
             del self._seen[key]
             self.drop(key)
-        for key, finding in self._findings.items():
+        for key, finding in self._statuses.items():
             entry = known.entries.get(key)
             if entry is not None and self._seen.get(key) != (finding, entry.resource_version):
                 self._seen[key] = finding, entry.resource_version
@@ -77,7 +77,7 @@ class StatusWriter(Reconciler[Key]):
 
         None if the object has another uid or generation than the finding: then there will be another finding.
         """
-        finding, entry = self._findings.get(key), self._known.entries.get(key) if self._known is not None else None
+        finding, entry = self._statuses.get(key), self._known.entries.get(key) if self._known is not None else None
         if finding is None or entry is None or (entry.uid, entry.generation) != (finding.uid, finding.generation):
             return None
         if not differs(finding, entry.status):
