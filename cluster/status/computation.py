@@ -4,7 +4,6 @@ changed; and the ResourceQuotas that statuses need: listed once a minute by the 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 
 from analysis.conditions import ObjectStatus, in_steps
 from cluster.client.api_client import Client
@@ -16,8 +15,9 @@ from cluster.watch.trims import spec_alone
 from kube.labels import LabelSelector, selector_of
 from kube.tree import map_at, maps_in
 from policies.policy import REGISTRATION, Policy
-from policies.state.objects import Key, ObjectEntry
+from policies.state.objects import Key
 from policies.state.snapshot import Snapshot
+from policies.state.updater import Update
 
 QUOTAS = 60.0
 """Seconds between two lists of quotas, and two reads of the registration."""
@@ -25,15 +25,7 @@ RESOURCE_QUOTA = Watched(kind="ResourceQuota", plural="resourcequotas", group=""
 CONFIGURATION = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{REGISTRATION}"
 
 
-@dataclass(slots=True)
-class WriterState:
-    """The state that the writer was given last."""
-
-    snapshot: Snapshot
-    entries: Mapping[Key, ObjectEntry]
-
-
-def _inputs(known: WriterState, quotas: object, registered: LabelSelector | None) -> tuple[object, ...]:
+def _inputs(known: Update, quotas: object, registered: LabelSelector | None) -> tuple[object, ...]:
     """Return all inputs of findings, to be compared with those of the last computation.
 
     Most are the same objects as before: unchanged parts are taken over from one snapshot to the next. The snapshot of the tables
@@ -71,7 +63,7 @@ class StatusComputation:
         self.done = 0
         """The number of times that findings were computed."""
 
-    async def _list_quotas(self, known: WriterState) -> None:
+    async def _list_quotas(self, known: Update) -> None:
         """List quotas, but only while they matter: while a policy sets MIG slices by default."""
         if not any(isinstance(e.acting, Policy) and e.acting.default.mig is not None for e in known.entries.values()):
             self._quotas, self._quotas_at = {}, None
@@ -101,7 +93,7 @@ class StatusComputation:
         if first is not None:  # all have the same
             self._registered = selector_of(map_at(first, "namespaceSelector"))
 
-    async def compute(self, known: WriterState) -> dict[Key, ObjectStatus]:
+    async def compute(self, known: Update) -> dict[Key, ObjectStatus]:
         """Return the statuses of all objects.
 
         They are not computed again if only statuses, which come back by the watch after each write, or facts

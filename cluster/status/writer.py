@@ -7,7 +7,6 @@ and the new object arrives by the watch. An object is compared again when it or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -15,12 +14,12 @@ from typing import ClassVar
 from analysis.conditions import ObjectStatus
 from cluster.client.errors import Reply
 from cluster.reconciler import Correction, Reconciler, WorkSlice
-from cluster.status.computation import StatusComputation, WriterState
+from cluster.status.computation import StatusComputation
 from cluster.status.events import Events
 from cluster.status.patch import differs, patch, status_path, stored_conditions, stored_version
 from kube.tree import map_at
 from policies.state.objects import Key, ObjectEntry, id_of
-from policies.state.snapshot import Snapshot
+from policies.state.updater import Update
 
 
 @dataclass(kw_only=True)
@@ -31,7 +30,7 @@ class StatusWriter(Reconciler[Key]):
     task: ClassVar[str] = "statuses"
 
     events: Events | None = None
-    _known: WriterState | None = None
+    _known: Update | None = None
     _statuses: dict[Key, ObjectStatus] = field(default_factory=dict)
     _seen: dict[Key, tuple[ObjectStatus, str]] = field(default_factory=dict)
     """Object -> (finding, resourceVersion) that were added to the queue."""
@@ -45,9 +44,9 @@ class StatusWriter(Reconciler[Key]):
         """The number of times that findings were computed."""
         return self._computation.done
 
-    def take(self, snapshot: Snapshot, entries: Mapping[Key, ObjectEntry]) -> None:
-        """Set the current state. The caller must not change ``entries`` afterwards."""
-        self._known = WriterState(snapshot, entries)
+    def take(self, update: Update) -> None:
+        """Set the current state."""
+        self._known = update
         self.changed.set()
 
     def forget(self) -> None:

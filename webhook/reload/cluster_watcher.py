@@ -110,7 +110,7 @@ class ClusterWatcher:
         lease, events = candidate(client, self.source.lease, gate)
         self._statuses = StatusWriter(client=client, left=lambda: lease.left, tell=log.tell, events=events)
         if self.update is not None:
-            self._statuses.take(self.update.snapshot, self.update.entries)
+            self._statuses.take(self.update)
         self.condition.leading = lambda: lease.held
         self._writing = [asyncio.create_task(self._statuses.run(), name="statuses"), asyncio.create_task(events.run(), name="events")]
         self._leading = asyncio.create_task(lease.run(), name="lease")
@@ -160,7 +160,7 @@ class ClusterWatcher:
         self._waiting = update = update if self._waiting is None else merge_updates([self._waiting, update])
         self.update = update
         if self._statuses is not None:
-            self._statuses.take(update.snapshot, update.entries)
+            self._statuses.take(update)
         await activate(self.condition, update)
         self._waiting = None
         await self._tell_rejected(update.denied)

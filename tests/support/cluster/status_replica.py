@@ -51,8 +51,7 @@ class Replica:
         """For ever. What waits is taken at once."""
         while True:
             await self.inbox.filled.wait()
-            lived = self.updater.apply(self.inbox.take())
-            self.statuses.take(lived.snapshot, lived.entries)
+            self.statuses.take(self.updater.apply(self.inbox.take()))
             await asyncio.sleep(0.01)
 
     async def settled(self) -> None:
