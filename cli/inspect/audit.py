@@ -206,8 +206,7 @@ def _preview(args: argparse.Namespace, found: WholeCluster, snapshot: Snapshot, 
 def _serve(args: argparse.Namespace) -> int:
     from webhook import memory
     from webhook.audit import serve
-    from webhook.audit.settings import AuditSettings
-    from webhook.settings import SettingsError
+    from webhook.settings import AuditSettings, SettingsError
 
     try:
         settings = AuditSettings.from_args(args, sources_from(args), VERSION)

@@ -1,4 +1,5 @@
-"""Berth's reports as the cluster stores them: of each a digest of what Berth writes, and the causes that it names."""
+"""Berth's reports as the cluster stores them, of each a digest of what Berth writes and the causes that it names; and the choice
+between the kinds of report that a cluster may have."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
+from cluster.client.errors import GIVE_RIGHTS
 from cluster.watch.kinds import Watched
+from cluster.watch.reflector import Reflector
 from cluster.watch.trims import map_of
 from kube.tree import Raw, maps_in, text_of
 
@@ -112,3 +115,37 @@ class StoredReports:
 
 def _key(one: Raw) -> ReportKey:
     return one["metadata"]["namespace"], one["metadata"]["name"]
+
+
+GOES_ON = "statuses, Events and `berth audit` still work"
+
+
+class ReportForm(NamedTuple):
+    """A kind of report, and what is known of its objects."""
+
+    watched: Watched
+    followed: Reflector
+    stored: StoredReports
+
+    @property
+    def api_version(self) -> str:
+        return self.watched.api_version(self.watched.versions[0])
+
+    @property
+    def usable(self) -> bool:
+        """True if the cluster has the kind, and Berth may read it."""
+        return self.followed.healthy and not self.followed.absent
+
+    def path(self, key: ReportKey) -> str:
+        """Return the URL path of one report."""
+        return self.watched.path(self.watched.versions[0], *key)
+
+
+def choice(forms: Sequence[ReportForm]) -> tuple[ReportForm | None, str]:
+    """Return the first form that can be used, if there is one, and what to log of it."""
+    usable = next((form for form in forms if form.usable), None)
+    if usable is not None:
+        return usable, f"reports are written as {usable.watched.resource}"
+    if all(form.followed.absent for form in forms):
+        return None, f"no report CRD is installed: install those of OpenReports (openreports.io); {GOES_ON}"
+    return None, f"Berth may not read reports: {GIVE_RIGHTS}; {GOES_ON}"

@@ -13,8 +13,7 @@ from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Garbled, Rejected, Unreachable
 from cluster.client.new_errors import NewErrors
-from cluster.reports.bases import Bases
-from cluster.reports.queues import WorkloadQueue
+from cluster.reports.queues import Bases, WorkloadQueue
 from cluster.survey.custom_workloads import as_served, base_kinds, custom_workloads, resting
 from cluster.watch.backoff import Backoff, jittered
 from cluster.watch.connectivity import Connectivity
