@@ -76,7 +76,7 @@ class Metrics:
         self._calls.cuts.labels(reason).inc()
 
     def log_line_dropped(self) -> None:
-        """Count a log line that nobody took in time, or that was denied."""
+        """Count a log line that nobody took in time, or that could not be written."""
         self._state.dropped.inc()
 
     def decided(self, phase: str, operation: str, verdict: Verdict, facts: Facts | None = None) -> None:

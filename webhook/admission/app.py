@@ -20,7 +20,7 @@ from analysis.reviews.review import ReviewError
 from documents.printable import cut
 from kube.review import Head, head_of
 from policies.state.snapshot import Snapshot
-from server.http import JSON, Answer, Call, Denial, Later, come_back, start, text_answer
+from server.http import JSON, Answer, Call, Later, Rejection, come_back, start, text_answer
 from server.limits import UID_BYTES, Limits
 from server.load_shedding import LoadShedding
 from server.routes import CallRoute, starlette
@@ -87,15 +87,15 @@ ROUTES: Mapping[bytes, Route] = {
 OK_JSON = start(200, JSON)
 NOT_FOUND = text_answer(404, "not found; the API server posts to /mutate, /validate, /advise and /label")
 NOT_ALLOWED = text_answer(405, "send a review by POST", b"allow: POST\r\n")
-NOT_JSON = Denial("rejected", text_answer(415, "send the review as application/json"))
-COMPRESSED = Denial("rejected", text_answer(415, "send the review uncompressed, as the API server does"))
-NO_REVIEW = Denial(
+NOT_JSON = Rejection("rejected", text_answer(415, "send the review as application/json"))
+COMPRESSED = Rejection("rejected", text_answer(415, "send the review uncompressed, as the API server does"))
+NO_REVIEW = Rejection(
     "rejected", text_answer(413, f"the body is larger than {LARGEST_REVIEW} bytes; no review of a pod is that large", close=True)
 )
-NO_UID = Denial("rejected", text_answer(413, "the review is larger than the body cap", close=True))
-NOT_LOADED = Denial("unavailable", come_back("no policies are loaded yet"))
-BEHIND = Denial("shed", come_back("this replica is behind"))
-FAILED = Denial("failed", text_answer(500, "Berth failed to evaluate this review; its log has the error (event=failed)"))
+NO_UID = Rejection("rejected", text_answer(413, "the review is larger than the body cap", close=True))
+NOT_LOADED = Rejection("unavailable", come_back("no policies are loaded yet"))
+BEHIND = Rejection("shed", come_back("this replica is behind"))
+FAILED = Rejection("failed", text_answer(500, "Berth failed to evaluate this review; its log has the error (event=failed)"))
 
 
 class App:
@@ -109,10 +109,10 @@ class App:
         self._replica = replica
         self.routes = routes
 
-    def begin(self, call: Call) -> Denial | None:
+    def begin(self, call: Call) -> Rejection | None:
         """See ``http.Application``."""
         self._replica.metrics.in_flight.inc()
-        return self._denial(call)
+        return self._reject_by_head(call)
 
     def lost(self, call: Call) -> None:
         """Count a call whose caller hung up or was cut off."""
@@ -122,9 +122,9 @@ class App:
     def answer(self, call: Call, later: Later) -> Answer | None:
         """Answer one call in all cases, at once or later; the call is counted and timed."""
         route = self.routes[call.path]
-        denial = call.denial or self._denial(call)
+        rejection = call.rejection or self._reject_by_head(call)
         try:
-            decision, answer = self._judged(route, call, waits=True) if denial is None else self._kept_out(route, call, denial)
+            decision, answer = self._judged(route, call, waits=True) if rejection is None else self._kept_out(route, call, rejection)
         except NotYet as wait:
             if self._replica.parking.takes(wait, call.size, lambda: self._resumed(route, call, later)):
                 self._replica.metrics.in_flight.inc()
@@ -134,19 +134,19 @@ class App:
 
     def turned_away(self, call: Call, answer: Answer) -> Answer:
         """See ``http.Application``."""
-        return self._kept_out(self.routes[call.path], call, Denial("shed", answer)).answer
+        return self._kept_out(self.routes[call.path], call, Rejection("shed", answer)).answer
 
     def _resumed(self, route: Route, call: Call, later: Later) -> None:
         self._replica.metrics.in_flight.dec()
         later(call, self._told(route.phase, *self._judged(route, call), call))
 
-    def _kept_out(self, route: Route, call: Call, denial: Denial) -> Denial:
+    def _kept_out(self, route: Route, call: Call, rejection: Rejection) -> Rejection:
         """Return the answer to a call that is not judged; a tenant can bring it about that one is shed."""
         snapshot = self._replica.snapshot
-        if denial.decision != "shed" or not route.passes or snapshot is None:
-            return denial
+        if rejection.decision != "shed" or not route.passes or snapshot is None:
+            return rejection
         answered = _answer_by_head(route.phase, call, snapshot, unread_reviews.not_now("behind"))
-        return denial if answered is None else Denial("shed", answered[1])
+        return rejection if answered is None else Rejection("shed", answered[1])
 
     def _told(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
         """Count and time a call, and return its answer."""
@@ -158,8 +158,8 @@ class App:
         metrics.answered(phase, decision, monotonic() - call.arrived)
         return answer._replace(close=True) if self._replica.draining else answer
 
-    def _denial(self, call: Call) -> Denial | None:
-        """Return the denial that needs no body, or None."""
+    def _reject_by_head(self, call: Call) -> Rejection | None:
+        """Return the rejection that needs no body, or None."""
         if self._replica.snapshot is None:
             return NOT_LOADED
         headers = call.headers

@@ -31,7 +31,7 @@ from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, merge_updates, pause
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import ReplicaState
-from webhook.reload.followed_kinds import candidate, denied, ended, known_queues, knows_all_nodes, synced, watching
+from webhook.reload.followed_kinds import candidate, count_rejected, ended, known_queues, knows_all_nodes, synced, watching
 from webhook.reload.registration_check import RegistrationCheck
 
 SETTLES = 0.01
@@ -91,7 +91,7 @@ class ClusterWatcher:
         self._reflectors = [Reflector(self.client, one, self.inbox, gate, log.tell, float(self.source.watch)) for one in KINDS]
         self.condition.watching = self._watching
         replica = self.condition.replica
-        replica.metrics.also(lambda: collect_watches(self._watching(), self._denied(), self._writes()))
+        replica.metrics.also(lambda: collect_watches(self._watching(), self._count_rejected(), self._writes()))
         replica.metrics.also(lambda: collect_device_modes(replica.snapshot))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
         await synced(self._reflectors)
@@ -175,8 +175,8 @@ class ClusterWatcher:
             return await beside(lambda: updater.apply(changes, all_nodes=all_nodes))
         return updater.apply(changes, all_nodes=all_nodes)
 
-    async def _tell_rejected(self, denied: tuple[ObjectEntry, ...]) -> None:
-        for number, entry in enumerate(denied):
+    async def _tell_rejected(self, rejected: tuple[ObjectEntry, ...]) -> None:
+        for number, entry in enumerate(rejected):
             acting = "its last valid version" if entry.stale else "nothing"
             log.write(
                 "policy_rejected", "error", object=id_of(entry.key), errors=list(entry.understood.errors[:MOST_ERRORS]), inForce=acting
@@ -190,8 +190,8 @@ class ClusterWatcher:
         counts = self._statuses.counts
         return Writes(self.condition.leading(), counts.written, counts.lost, counts.failed)
 
-    def _denied(self) -> tuple[int, int]:
-        return denied(self.condition.entries.values())
+    def _count_rejected(self) -> tuple[int, int]:
+        return count_rejected(self.condition.entries.values())
 
     def _watching(self) -> Iterator[Watching]:
         return watching(self._reflectors, self.inbox, self._batches.names)

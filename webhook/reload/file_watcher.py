@@ -80,10 +80,10 @@ class PolicyFileWatcher:
         try:
             loaded = await self._changed()
         except SourcesError as error:
-            self._deny([str(one) for one in error.errors])
+            self._reject([str(one) for one in error.errors])
             return
         except Exception:
-            self._deny(["the policies can't be read; the log has the reason (event=failed)"])
+            self._reject(["the policies can't be read; the log has the reason (event=failed)"])
             raise
         if loaded is not None:
             await activation.activate_update(self._condition, loaded.update, loaded.warnings)
@@ -102,7 +102,7 @@ class PolicyFileWatcher:
             paths=self._paths,
         )
 
-    def _deny(self, errors: list[str]) -> None:
+    def _reject(self, errors: list[str]) -> None:
         self._condition.rejected_at = time.time()
         self._replica.metrics.snapshot_rejected()
         shown = errors[:MOST_LOGGED]
@@ -132,7 +132,7 @@ class CertificateWatcher:
         try:
             found = await beside(lambda: self._source.refresh(datetime.now(UTC)))
         except CertificateError as error:
-            self._deny(str(error))
+            self._reject(str(error))
             return
         finally:
             self._checked()
@@ -154,7 +154,7 @@ class CertificateWatcher:
         for note in self._source.notes:
             log.write("certificate", note=note)
 
-    def _deny(self, sentence: str) -> None:
+    def _reject(self, sentence: str) -> None:
         """Report an error once, although it is found again every second."""
         self._quiet = 0
         if not self._errors.is_new(sentence):

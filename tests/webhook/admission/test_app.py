@@ -11,7 +11,7 @@ import pytest
 
 from policies.state.snapshot import Snapshot
 from server.answer_queue import TOO_MANY
-from server.http import Call, Denial
+from server.http import Call, Rejection
 from server.limits import Limits
 from server.request_reader import NO_ROOM
 from sources.sources import Sources, load_sources
@@ -297,7 +297,7 @@ def test_far_behind_nothing_is_passed_over(snapshot: Snapshot, monkeypatch: pyte
     answer = ask(starlette_of(app), path, CREATE)
     response = json.loads(answer.body)["response"]
     assert (answer.status, response["allowed"], response["status"]["message"][:9]) == (200, False, "BERTH-008")
-    for denial in (NO_ROOM, Denial("shed", TOO_MANY)):
-        call = Call(b"POST", path.encode(), {b"content-type": b"application/json"}, 0.0, CREATE[:4096], len(CREATE), denial=denial)
+    for rejection in (NO_ROOM, Rejection("shed", TOO_MANY)):
+        call = Call(b"POST", path.encode(), {b"content-type": b"application/json"}, 0.0, CREATE[:4096], len(CREATE), rejection=rejection)
         for found in (answered(app, call), app.turned_away(call, TOO_MANY)):
             assert json.loads(found.body)["response"]["status"]["code"] == 429
