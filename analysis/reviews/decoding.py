@@ -41,7 +41,7 @@ class ReviewError(Exception):
 class Unreadable(ReviewError):
     """Something that an author may have written cannot be read.
 
-    It is answered by the review's head (``unread_reviews``), and by status 400 only where there is no head.
+    It is answered by the review's head (``unevaluated_reviews``), and by status 400 only where there is no head.
     """
 
     def __init__(self, sentence: str, fix: str = "write it in the form that Kubernetes expects") -> None:

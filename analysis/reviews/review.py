@@ -25,6 +25,7 @@ from kube.review import (
     PODS,
     WARNING_LENGTH,
     WARNINGS_TOTAL,
+    allow,
     deny,
     object_name,
     old_object,
@@ -124,9 +125,9 @@ def _respond(review: Request | ObjectReview, verdict: Verdict, phase: Phase, con
         response = deny(review.uid, denial(verdict.violations, console_url, workload))
     elif verdict.patch and phase == "mutate":
         patch = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
-        response = {"uid": review.uid, "allowed": True, "patchType": "JSONPatch", "patch": patch}
+        response = {**allow(review.uid), "patchType": "JSONPatch", "patch": patch}
     else:
-        response = {"uid": review.uid, "allowed": True}
+        response = allow(review.uid)
     if not review.dry_run and (annotations := audit_annotations(verdict)):
         response["auditAnnotations"] = annotations
     return response

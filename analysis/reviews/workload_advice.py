@@ -21,7 +21,7 @@ from analysis.reviews import review
 from analysis.reviews.decoding import decode_body, encoded
 from analysis.reviews.review import ObjectReview, ReviewError, Unreadable
 from documents.yaml_reader import one_value
-from kube.review import PODS, WARNING_LENGTH, object_kind, resource_of
+from kube.review import PODS, WARNING_LENGTH, allow, object_kind, resource_of
 from kube.tree import Path, Raw, dotted
 from policies import work_budget
 from policies.document import Document, InputError
@@ -124,7 +124,7 @@ def answer_advice(asked: ObjectReview, advice: Sequence[Advice], console_url: st
     keeps, and where to look once the workload is there."""
     wording = console_link.link_workload(asked.namespace, asked.kind, asked.name)
     see = console_link.see(console_url, wording, advice[0].code) if console_url and advice else ""
-    return review.sent({"uid": asked.uid, "allowed": True}, [one.text for one in advice], see)
+    return review.sent(allow(asked.uid), [one.text for one in advice], see)
 
 
 def _sentences(made: Templated | InputError, asked: ObjectReview, facts: Facts, *, several: bool) -> Iterator[Advice]:

@@ -26,11 +26,11 @@ from server.load_shedding import LoadShedding
 from server.routes import CallRoute, starlette
 from telemetry import log
 from telemetry.metrics import Metrics
-from webhook.admission import handlers, unread_reviews
+from webhook.admission import handlers, unevaluated_reviews
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
 from webhook.admission.parking import NotYet, Parking
-from webhook.admission.unread_reviews import Unjudged, answer_unjudged
+from webhook.admission.unevaluated_reviews import UnevaluatedCause, answer_unevaluated
 
 LARGEST_REVIEW = 40 * 2**20
 """The most bytes of a review. A client may send the API server 3 MiB; an update's review contains the pod
@@ -134,19 +134,18 @@ class App:
 
     def turned_away(self, call: Call, answer: Answer) -> Answer:
         """See ``http.Application``."""
-        return self._kept_out(self.routes[call.path], call, Rejection("shed", answer)).answer
+        return self._kept_out(self.routes[call.path], call, Rejection("shed", answer))[1]
 
     def _resumed(self, route: Route, call: Call, later: Later) -> None:
         self._replica.metrics.in_flight.dec()
         later(call, self._told(route.phase, *self._judged(route, call), call))
 
-    def _kept_out(self, route: Route, call: Call, rejection: Rejection) -> Rejection:
+    def _kept_out(self, route: Route, call: Call, rejection: Rejection) -> tuple[str, Answer]:
         """Return the answer to a call that is not judged; a tenant can bring it about that one is shed."""
         snapshot = self._replica.snapshot
         if rejection.decision != "shed" or not route.passes or snapshot is None:
             return rejection
-        answered = _answer_by_head(route.phase, call, snapshot, unread_reviews.not_now("behind"))
-        return rejection if answered is None else Rejection("shed", answered[1])
+        return _answer_by_head(route.phase, call, snapshot, unevaluated_reviews.BEHIND, rejection)
 
     def _told(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
         """Count and time a call, and return its answer."""
@@ -178,7 +177,7 @@ class App:
         if self.overload.sheds(now):
             return self._kept_out(route, call, BEHIND)
         if call.size > self.room:
-            return self._unjudged(route.phase, call, replica.snapshot)
+            return _answer_by_head(route.phase, call, replica.snapshot, unevaluated_reviews.too_large(call.size, self.room), NO_UID)
         if replica.shares.tight(now) and (turned := self._over_share(route.phase, call, replica.snapshot, now, waits=waits)) is not None:
             return turned
         try:
@@ -201,7 +200,7 @@ class App:
             )
         if waits and phase != "advise":
             raise NotYet(_namespace(head), lambda _: False)
-        return _answer_by_head(phase, call, snapshot, unread_reviews.OVER_SHARE)
+        return _answer_by_head(phase, call, snapshot, unevaluated_reviews.OVER_SHARE, NO_UID)
 
     def _decided(self, route: Route, call: Call, snapshot: Snapshot, *, waits: bool) -> tuple[str, Answer]:
         replica = self._replica
@@ -214,16 +213,7 @@ class App:
             return "rejected", text_answer(error.status, error.sentence)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest
             log.write("failed", "error", phase=route.phase, error=log.trace(error))
-            answered = _answer_by_head(route.phase, call, snapshot, unread_reviews.FAILED)
-            return FAILED if answered is None else ("failed", answered[1])
-        return decision, Answer(OK_JSON, answer)
-
-    def _unjudged(self, phase: str, call: Call, snapshot: Snapshot) -> tuple[str, Answer]:
-        """Answer a review over the cap, by its head."""
-        head = head_of(call.body[:UID_BYTES])
-        if head is None:
-            return NO_UID
-        decision, answer = handlers.handle_too_large(phase, head, call.size, self.room, snapshot)
+            return _answer_by_head(route.phase, call, snapshot, unevaluated_reviews.FAILED, FAILED)
         return decision, Answer(OK_JSON, answer)
 
 
@@ -232,12 +222,14 @@ def starlette_of(app: App) -> Starlette:
     return starlette([CallRoute(path.decode(), app) for path in app.routes], {404: NOT_FOUND, 405: NOT_ALLOWED})
 
 
-def _answer_by_head(phase: str, call: Call, snapshot: Snapshot, cause: Unjudged) -> tuple[str, Answer] | None:
-    """Answer a call that is not judged; None if the head of its review can't be read."""
+def _answer_by_head(
+    phase: str, call: Call, snapshot: Snapshot, cause: UnevaluatedCause, rejection: tuple[str, Answer]
+) -> tuple[str, Answer]:
+    """Answer a call whose review is not evaluated, by its head; with the rejection if that can't be read."""
     head = head_of(call.body[:UID_BYTES])
     if head is None:
-        return None
-    decision, answer = answer_unjudged(phase, head, snapshot, cause)
+        return rejection
+    decision, answer = answer_unevaluated(phase, head, snapshot, cause)
     return decision, Answer(OK_JSON, answer)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import orjson
 
 from analysis.reviews import claim_review, review, workload_advice, workload_review
-from analysis.reviews.decoding import TooLong, decode_body, encoded
+from analysis.reviews.decoding import decode_body, encoded
 from analysis.reviews.review import ObjectReview, Unreadable
-from documents.printable import cut
 from kube.pod import PodError
-from kube.review import Head, head_of, resource_of
+from kube.review import Head, resource_of
 from kube.tree import Raw
 from policies import work_budget
 from policies.claims import judging, reapplied
@@ -21,14 +20,13 @@ from policies.request import Phase, Request
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Verdict
 from policies.work_budget import MOST_READ
-from server.limits import UID_BYTES
 from telemetry import log
 from telemetry.metrics import Metrics
 from telemetry.policy_metrics import of_claim
-from webhook.admission import decision_cache, unread_reviews
+from webhook.admission import decision_cache
 from webhook.admission.decision_cache import Decisions, StoredDecision
 from webhook.admission.parking import NotYet
-from webhook.admission.unread_reviews import answer_unjudged
+from webhook.admission.unevaluated_reviews import UNKNOWN_NAMESPACE, answer_unevaluated, answer_unreadable, too_large
 
 MOST_WRITTEN = 2**20
 """Bytes of a claim's patch: etcd takes objects of 1.5 MiB."""
@@ -57,7 +55,7 @@ def handle_review(
             return _queued(phase, document, snapshot, metrics, waits=waits)
         return _pod(phase, document, snapshot, metrics, decisions, waits=waits)
     except Unreadable as error:
-        return _unreadable(phase, body, snapshot, error)
+        return answer_unreadable(phase, body, snapshot, error)
 
 
 def handle_label(
@@ -68,7 +66,7 @@ def handle_label(
     try:
         return "advised", _queued("mutate", decode_body(body), snapshot, metrics, waits=waits)[1]
     except Unreadable as error:
-        return _unreadable("advise", body, snapshot, error)
+        return answer_unreadable("advise", body, snapshot, error)
 
 
 def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
@@ -112,7 +110,7 @@ def _of_unknown(phase: str, uid: str, namespace: str, snapshot: Snapshot, *, wai
     """Answer a review of a namespace so new that its labels have not arrived. Raises NotYet if it waits."""
     if waits:
         raise NotYet(namespace, lambda now: now.knows(namespace))
-    return answer_unjudged(phase, Head(uid, namespace), snapshot, unread_reviews.not_now("namespace"))
+    return answer_unevaluated(phase, Head(uid, namespace), snapshot, UNKNOWN_NAMESPACE)
 
 
 def _pod(
@@ -184,31 +182,7 @@ def _decided(asked: Request, phase: Phase, facts: Facts, read: Raw, size: int, i
 
 def _overgrown(phase: Phase, asked: Request | ObjectReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review of which more would have to be judged than there is time for."""
-    return handle_too_large(phase, Head(asked.uid, asked.namespace), size, None, snapshot)
-
-
-def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) -> tuple[str, bytes]:
-    """Answer a review that cannot be read."""
-    head = head_of(body[:UID_BYTES])
-    if head is None:
-        raise error
-    denied = unread_reviews.is_denied(phase, head, snapshot)
-    by_class = head.group == claim_review.GROUP  # of any name
-    if denied and isinstance(error, TooLong) and not by_class and not unread_reviews.names_accelerator(body, snapshot):
-        return "unmatched", orjson.dumps(review.sent({"uid": head.uid, "allowed": True}, []))
-    log.write("unreadable", "warning", phase=phase, uid=cut(head.uid), reason=cut(error.sentence), denied=denied)
-    return answer_unjudged(phase, head, snapshot, unread_reviews.unreadable(error))
-
-
-def handle_too_large(phase: str, head: Head, size: int, limit: int | None, snapshot: Snapshot) -> tuple[str, bytes]:
-    """Answer a review that is too large to be judged, by its head.
-
-    ``limit``: the body cap, in bytes; None if the body was read, and more would have to be judged than there
-    is time for.
-    """
-    denied = unread_reviews.is_denied(phase, head, snapshot)
-    log.write("too_large", "warning", phase=phase, uid=cut(head.uid), bytes=size, denied=denied)
-    return answer_unjudged(phase, head, snapshot, unread_reviews.too_large(size, limit))
+    return answer_unevaluated(phase, Head(asked.uid, asked.namespace), snapshot, too_large(size, None))
 
 
 def advise_workload(
@@ -219,7 +193,7 @@ def advise_workload(
     try:
         asked = workload_advice.parse(body)
     except Unreadable as error:
-        return _unreadable("advise", body, snapshot, error)
+        return answer_unreadable("advise", body, snapshot, error)
     if not snapshot.knows(asked.namespace):
         return _of_unknown("advise", asked.uid, asked.namespace, snapshot, waits=waits)
     advice = workload_advice.advise(asked, snapshot)

@@ -19,7 +19,7 @@ from sources.sources import Sources, load_sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
-from webhook.admission.unread_reviews import may_deny
+from webhook.admission.unevaluated_reviews import answer_unevaluated, may_deny, too_large
 
 ROOT = Path(__file__).parent.parent.parent
 BODY = (ROOT / "reviews" / "pods-create-train-llama.json").read_bytes()
@@ -143,7 +143,7 @@ def test_one_namespace_is_not_denied_for_the_policy_of_another(snapshot: Snapsho
         head = head_of(body[:UID_BYTES])
         assert handlers.handle_review("mutate", body, snapshot, METRICS)[0] == word
         assert head == Head(UID, namespace)
-        assert handlers.handle_too_large("mutate", head, 10**7, 10**6, snapshot)[0] == word
+        assert answer_unevaluated("mutate", head, snapshot, too_large(10**7, 10**6))[0] == word
 
 
 def test_where_the_namespace_is_unknown_any_policy_counts(snapshot: Snapshot) -> None:
