@@ -69,7 +69,7 @@ def by_webhook(request: Request, snapshot: Snapshot) -> Said:
             "object": pod,
         }
         body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}).encode()
-        response = json.loads(ROUTES[phase].judge(body, snapshot, Metrics("test"), None)[1])["response"]
+        response = json.loads(ROUTES[phase].handle(body, snapshot, Metrics("test"), None)[1])["response"]
         if not response["allowed"]:
             return Said(frozenset(re.findall(r"^(?:- )?(BERTH-\d+):", response["status"]["message"], re.MULTILINE)), None)
         pod = apply_patch(pod, json.loads(base64.b64decode(response["patch"]))) if "patch" in response else pod

@@ -179,7 +179,7 @@ def _key(request: Request, facts: Facts) -> tuple[Hashable, int]:
     text = encoded(extract(request.pod, facts.reads))
     if len(text) > MOST_READ:
         raise _TooCostly
-    found = decision_cache.key("mutate", request, facts, text)
+    found = decision_cache.decision_key("mutate", request, facts, text)
     return None if found is None else (*found[:-1], decision_cache.tight(text)), len(text)
 
 

@@ -1,7 +1,7 @@
 """The admission endpoints: a request in, an answer out, without a socket. ``starlette_of`` makes the
 application of the first port.
 
-Berth never allows a pod unjudged because it is not ready: without a snapshot the answer is 503 with
+Berth never allows a pod unevaluated because it is not ready: without a snapshot the answer is 503 with
 ``Retry-After`` (the API server then tries again within its own timeout, on another connection), never
 "allowed".
 """
@@ -27,7 +27,7 @@ from server.routes import CallRoute, starlette
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers, unevaluated_reviews
-from webhook.admission.decision_cache import Decisions, none_decided
+from webhook.admission.decision_cache import Decisions, empty_decisions
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
 from webhook.admission.parking import NotYet, Parking
 from webhook.admission.unevaluated_reviews import UnevaluatedCause, answer_unevaluated
@@ -37,9 +37,11 @@ LARGEST_REVIEW = 40 * 2**20
 twice, and Go writes ``<`` in six bytes."""
 
 
-class EvaluateBody(Protocol):
-    """Judges a body: returns the decision in one word, and the AdmissionReview to send, as JSON. Raises ReviewError, and NotYet if it
-    ``waits``."""
+class HandleBody(Protocol):
+    """Evaluates the review in a body: returns the decision in one word, and the AdmissionReview to send, as JSON.
+
+    Raises ReviewError, and NotYet if it ``waits``.
+    """
 
     def __call__(
         self, body: bytes, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None = None, *, waits: bool = False
@@ -57,7 +59,7 @@ class Replica:
     metrics: Metrics
     snapshot: Snapshot | None = None
     """None until the first policies are loaded."""
-    decisions: Decisions = field(default_factory=none_decided)
+    decisions: Decisions = field(default_factory=empty_decisions)
     """Decisions made under this snapshot, or under an earlier one if they hold under this one too."""
     parking: Parking = field(default_factory=Parking)
     shares: NamespaceShares = field(default_factory=NamespaceShares)
@@ -70,7 +72,7 @@ class Route(NamedTuple):
     """The phase and the handler of one path."""
 
     phase: str
-    judge: EvaluateBody
+    handle: HandleBody
     passes: bool = False
     """True if the API server stores what it has no answer for (failurePolicy Ignore): then what a tenant can bring about is a denial."""
 
@@ -112,7 +114,7 @@ class App:
     def begin(self, call: Call) -> Rejection | None:
         """See ``http.Application``."""
         self._replica.metrics.in_flight.inc()
-        return self._reject_by_head(call)
+        return self._check_headers(call)
 
     def lost(self, call: Call) -> None:
         """Count a call whose caller hung up or was cut off."""
@@ -122,32 +124,36 @@ class App:
     def answer(self, call: Call, later: Later) -> Answer | None:
         """Answer one call in all cases, at once or later; the call is counted and timed."""
         route = self.routes[call.path]
-        rejection = call.rejection or self._reject_by_head(call)
+        rejection = call.rejection or self._check_headers(call)
+        if rejection is not None:
+            return self._record(route.phase, *self._answer_rejected(route, call, rejection), call)
         try:
-            decision, answer = self._judged(route, call, waits=True) if rejection is None else self._kept_out(route, call, rejection)
+            decision, answer = self._evaluate(route, call, waits=True)
         except NotYet as wait:
-            if self._replica.parking.takes(wait, call.size, lambda: self._resumed(route, call, later)):
+            if self._replica.parking.takes(wait, call.size, lambda: self._resume(route, call, later)):
                 self._replica.metrics.in_flight.inc()
                 return None
-            decision, answer = self._judged(route, call)
-        return self._told(route.phase, decision, answer, call)
+            decision, answer = self._evaluate(route, call)
+        return self._record(route.phase, decision, answer, call)
 
     def turned_away(self, call: Call, answer: Answer) -> Answer:
         """See ``http.Application``."""
-        return self._kept_out(self.routes[call.path], call, Rejection("shed", answer))[1]
+        return self._answer_rejected(self.routes[call.path], call, Rejection("shed", answer))[1]
 
-    def _resumed(self, route: Route, call: Call, later: Later) -> None:
+    def _resume(self, route: Route, call: Call, later: Later) -> None:
+        """Send the answer to a call that was parked."""
         self._replica.metrics.in_flight.dec()
-        later(call, self._told(route.phase, *self._judged(route, call), call))
+        later(call, self._record(route.phase, *self._evaluate(route, call), call))
 
-    def _kept_out(self, route: Route, call: Call, rejection: Rejection) -> tuple[str, Answer]:
-        """Return the answer to a call that is not judged; a tenant can bring it about that one is shed."""
+    def _answer_rejected(self, route: Route, call: Call, rejection: Rejection) -> tuple[str, Answer]:
+        """Return the decision and the answer to a rejected call. One that is shed is answered by its review's head where the API server
+        would store the object without an answer: a tenant can bring that about."""
         snapshot = self._replica.snapshot
         if rejection.decision != "shed" or not route.passes or snapshot is None:
             return rejection
         return _answer_by_head(route.phase, call, snapshot, unevaluated_reviews.BEHIND, rejection)
 
-    def _told(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
+    def _record(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
         """Count and time a call, and return its answer."""
         metrics = self._replica.metrics
         if call.waits:
@@ -157,8 +163,8 @@ class App:
         metrics.answered(phase, decision, monotonic() - call.arrived)
         return answer._replace(close=True) if self._replica.draining else answer
 
-    def _reject_by_head(self, call: Call) -> Rejection | None:
-        """Return the rejection that needs no body, or None."""
+    def _check_headers(self, call: Call) -> Rejection | None:
+        """Return the rejection of a call by its headers, its size and the state, or None."""
         if self._replica.snapshot is None:
             return NOT_LOADED
         headers = call.headers
@@ -170,28 +176,31 @@ class App:
             return NO_REVIEW
         return None
 
-    def _judged(self, route: Route, call: Call, *, waits: bool = False) -> tuple[str, Answer]:
+    def _evaluate(self, route: Route, call: Call, *, waits: bool = False) -> tuple[str, Answer]:
+        """Return the decision and the answer to a call that is not rejected. Raises NotYet if it waits."""
         replica = self._replica
-        assert replica.snapshot is not None, "a call without it is denied; it never goes away again"
+        assert replica.snapshot is not None, "a call without it is rejected; it never goes away again"
         now = monotonic()
         if self.overload.sheds(now):
-            return self._kept_out(route, call, BEHIND)
+            return self._answer_rejected(route, call, BEHIND)
         if call.size > self.room:
             return _answer_by_head(route.phase, call, replica.snapshot, unevaluated_reviews.too_large(call.size, self.room), NO_UID)
-        if replica.shares.tight(now) and (turned := self._over_share(route.phase, call, replica.snapshot, now, waits=waits)) is not None:
-            return turned
+        if replica.shares.tight(now):
+            answered = self._answer_over_share(route.phase, call, replica.snapshot, now, waits=waits)
+            if answered is not None:
+                return answered
         try:
-            return self._decided(route, call, replica.snapshot, waits=waits)
+            return self._run_handler(route, call, replica.snapshot, waits=waits)
         finally:
             if (until := monotonic()) - now > DEAR:
-                replica.shares.spent(_namespace(head_of(call.body[:UID_BYTES])), until - now, until)
+                replica.shares.spent(_namespace_of(head_of(call.body[:UID_BYTES])), until - now, until)
 
-    def _over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float, *, waits: bool) -> tuple[str, Answer] | None:
-        """Return the answer to a review of a namespace over its share; None if it is to be judged. Raises NotYet if it waits."""
+    def _answer_over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float, *, waits: bool) -> tuple[str, Answer] | None:
+        """Return the answer to a review of a namespace over its share; None if it is to be evaluated. Raises NotYet if it waits."""
         head, shares = head_of(call.body[:UID_BYTES]), self._replica.shares
-        if head is None or not shares.over(_namespace(head), now):
+        if head is None or not shares.over(_namespace_of(head), now):
             return None
-        if shares.tells(_namespace(head), now):
+        if shares.tells(_namespace_of(head), now):
             log.write(
                 "over_share",
                 "warning",
@@ -199,14 +208,15 @@ class App:
                 text="the namespace is over its share, so its reviews wait for those of other namespaces",
             )
         if waits and phase != "advise":
-            raise NotYet(_namespace(head), lambda _: False)
+            raise NotYet(_namespace_of(head), lambda _: False)
         return _answer_by_head(phase, call, snapshot, unevaluated_reviews.OVER_SHARE, NO_UID)
 
-    def _decided(self, route: Route, call: Call, snapshot: Snapshot, *, waits: bool) -> tuple[str, Answer]:
+    def _run_handler(self, route: Route, call: Call, snapshot: Snapshot, *, waits: bool) -> tuple[str, Answer]:
+        """Return the decision and the answer of the route\'s handler, or of its error. Raises NotYet if it waits."""
         replica = self._replica
         try:
             # by the current snapshot: it may have changed while the body arrived
-            decision, answer = route.judge(call.body, snapshot, replica.metrics, replica.decisions, waits=waits)
+            decision, answer = route.handle(call.body, snapshot, replica.metrics, replica.decisions, waits=waits)
         except NotYet:
             raise
         except ReviewError as error:
@@ -233,7 +243,7 @@ def _answer_by_head(
     return decision, Answer(OK_JSON, answer)
 
 
-def _namespace(head: Head | None) -> str:
+def _namespace_of(head: Head | None) -> str:
     """Return the namespace, "" if unknown: reviews of unknown namespaces share one share."""
     return head.namespace or "" if head is not None else ""
 

@@ -54,7 +54,7 @@ class StoredDecision:
         return _UNTIL_UID + orjson.dumps(uid) + self.after_uid
 
 
-def decided(asked: Request, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
+def store_verdict(asked: Request, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
     """Return a verdict's form on the wire, in the log and in the metrics. ``console_url``: of the snapshot."""
     workload = console_link.controller(asked.namespace, asked.pod) if console_url else ""
     word = decision_word(verdict, phase)
@@ -62,7 +62,7 @@ def decided(asked: Request, verdict: Verdict, phase: Phase, console_url: str = "
     return StoredDecision(
         word=word,
         after_uid=answer[len(_UNTIL_UID) + len(orjson.dumps(asked.uid)) :],
-        logged=b"" if asked.dry_run else tight(of_decision(verdict, phase, word)),
+        logged=b"" if asked.dry_run else tight(decision_fields(verdict, phase, word)),
         tally=tally(phase, asked.operation, verdict),
         missing=verdict.missing,
     )
@@ -75,7 +75,7 @@ _MOST_DECIDED = 16 * 2**20
 thousand."""
 
 
-def none_decided() -> Decisions:
+def empty_decisions() -> Decisions:
     """Return an empty cache, for the start and for when the cached decisions no longer hold."""
     return LruCache(_MOST_DECIDED)
 
@@ -83,7 +83,7 @@ def none_decided() -> Decisions:
 Key = tuple[Phase, bool, NamespaceScope, KnownPlaces | None, str, bytes, str, Caller, bytes]
 
 
-def key(phase: Phase, asked: Request, facts: Facts, text: bytes) -> Key | None:
+def decision_key(phase: Phase, asked: Request, facts: Facts, text: bytes) -> Key | None:
     """Return everything that the verdict depends on.
 
     ``text``: the extract of the pod, ``encoded``. Returns None for what is not cached: an update, a pod that
@@ -157,7 +157,7 @@ MOST_POLICIES = 100
 """The most matching policies that a line names."""
 
 
-def whose(review: Request, phase: Phase) -> dict[str, Any]:
+def pod_fields(review: Request, phase: Phase) -> dict[str, Any]:
     """Return the fields of a decision's log line that differ from pod to pod."""
     return {
         "phase": phase,
@@ -169,7 +169,7 @@ def whose(review: Request, phase: Phase) -> dict[str, Any]:
     }
 
 
-def whose_object(asked: ObjectReview, phase: Phase) -> dict[str, Any]:
+def object_fields(asked: ObjectReview, phase: Phase) -> dict[str, Any]:
     """Return the same fields for a claim, a template or a workload, with its kind."""
     return {"phase": phase, **_object(asked)}
 
@@ -185,12 +185,12 @@ def _object(asked: ObjectReview) -> dict[str, Any]:
     }
 
 
-def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
+def decision_fields(verdict: Verdict, phase: Phase, word: str) -> bytes:
     """Return the other fields, as a JSON object: the decision, its policies, and what others would have done."""
     written = verdict.edits if verdict.patch and phase == "mutate" else ()
     return log.encoded(
         {
-            "decision": decided,
+            "decision": word,
             "policies": list(verdict.matched[:MOST_POLICIES]),
             "edits": [{"rule": e.rule, "path": "/".join(map(str, e.path)), "policies": e.policies} for e in written[:MOST_RECORDS]],
             "editsInAll": len(written),
@@ -202,7 +202,7 @@ def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
     )
 
 
-def of_advice(asked: ObjectReview, advice: Sequence[Advice]) -> dict[str, Any]:
+def advice_fields(asked: ObjectReview, advice: Sequence[Advice]) -> dict[str, Any]:
     """Return the fields of the log line for a workload: the object, the user, and the codes of the advice."""
     return {**_object(asked), "codes": sorted({one.code for one in advice})}
 

@@ -1,4 +1,4 @@
-"""The handlers: each judges one review, from its body to the decision in one word and the answer's JSON."""
+"""The handlers: each evaluates one review, from its body to the decision in one word and the answer's JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def handle_review(
     *,
     waits: bool = False,
 ) -> tuple[str, bytes]:
-    """Judge a review of a pod, a claim or its template, or a workload. A dry run is neither logged nor counted.
+    """Evaluate a review of a pod, a claim or its template, or a workload. A dry run is neither logged nor counted.
 
     ``decisions``: those made under this snapshot; None: each is made anew. ``waits``: whether it may wait for
     what is about to arrive; else what is unknown counts at its worst. Raises ReviewError, and NotYet if it waits.
@@ -50,10 +50,10 @@ def handle_review(
         document = decode_body(body)
         resource = resource_of(document)
         if resource in claim_review.KINDS:
-            return _claim(phase, document, snapshot, metrics, waits=waits)
+            return _handle_claim(phase, document, snapshot, metrics, waits=waits)
         if phase == "validate" and workload_review.may_be_workload(resource):
-            return _queued(phase, document, snapshot, metrics, waits=waits)
-        return _pod(phase, document, snapshot, metrics, decisions, waits=waits)
+            return _handle_workload(phase, document, snapshot, metrics, waits=waits)
+        return _handle_pod(phase, document, snapshot, metrics, decisions, waits=waits)
     except Unreadable as error:
         return answer_unreadable(phase, body, snapshot, error)
 
@@ -64,34 +64,34 @@ def handle_label(
     """Answer a review of a new workload with the label of its queue, if a default gives one; as advice, it never denies.
     Raises ReviewError, and NotYet if it waits."""
     try:
-        return "advised", _queued("mutate", decode_body(body), snapshot, metrics, waits=waits)[1]
+        return "advised", _handle_workload("mutate", decode_body(body), snapshot, metrics, waits=waits)[1]
     except Unreadable as error:
         return answer_unreadable("advise", body, snapshot, error)
 
 
-def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
-    """Judge a workload for its queue."""
+def _handle_workload(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
+    """Evaluate a workload for its queue."""
     asked = workload_advice.from_document(document)
     if not snapshot.knows(asked.namespace):  # a label is never denied
-        return _of_unknown("advise" if phase == "mutate" else phase, asked.uid, asked.namespace, snapshot, waits=waits)
+        return _answer_unknown_namespace("advise" if phase == "mutate" else phase, asked.uid, asked.namespace, snapshot, waits=waits)
     verdict = workload_review.label_workload(asked, snapshot) if phase == "mutate" else workload_review.evaluate_workload(asked, snapshot)
     return _answer_object(phase, asked, verdict, snapshot, metrics, is_counted=verdict.judged)
 
 
-def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
+def _handle_claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     asked = claim_review.from_document(document)
     if asked.operation == "UPDATE":  # of a spec that can't be changed
         again = Verdict(judged=False, patch=reapplied.patch(asked.old or {}, asked.value))
         return "unmatched", orjson.dumps(review.answer_object(asked, again, phase, snapshot.console_url))
     size = claim_review.size_of(asked)
     if size > MOST_READ:
-        return _overgrown(phase, asked, size, snapshot)
+        return _answer_too_large(phase, asked, size, snapshot)
     if not snapshot.knows(asked.namespace):
-        return _of_unknown(phase, asked.uid, asked.namespace, snapshot, waits=waits)
+        return _answer_unknown_namespace(phase, asked.uid, asked.namespace, snapshot, waits=waits)
     verdict = judging.evaluate_claim(claim_review.request_of(asked, phase), snapshot.facts_for(asked.namespace))
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written > MOST_WRITTEN:
-        return _overgrown(phase, asked, written, snapshot)
+        return _answer_too_large(phase, asked, written, snapshot)
     return _answer_object(phase, asked, verdict, snapshot, metrics)
 
 
@@ -102,41 +102,41 @@ def _answer_object(
     word = decision_cache.decision_word(verdict, phase)
     if is_counted and not subject.dry_run:
         metrics.count(of_claim(verdict))
-        log.write("decision", "info", decision_cache.of_decision(verdict, phase, word), **decision_cache.whose_object(subject, phase))
+        log.write("decision", "info", decision_cache.decision_fields(verdict, phase, word), **decision_cache.object_fields(subject, phase))
     return word, orjson.dumps(review.answer_object(subject, verdict, phase, snapshot.console_url))
 
 
-def _of_unknown(phase: str, uid: str, namespace: str, snapshot: Snapshot, *, waits: bool) -> tuple[str, bytes]:
+def _answer_unknown_namespace(phase: str, uid: str, namespace: str, snapshot: Snapshot, *, waits: bool) -> tuple[str, bytes]:
     """Answer a review of a namespace so new that its labels have not arrived. Raises NotYet if it waits."""
     if waits:
         raise NotYet(namespace, lambda now: now.knows(namespace))
     return answer_unevaluated(phase, Head(uid, namespace), snapshot, UNKNOWN_NAMESPACE)
 
 
-def _pod(
+def _handle_pod(
     phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None, *, waits: bool
 ) -> tuple[str, bytes]:
     asked = review.from_document(document, phase)
     if phase == "mutate" and asked.old_pod is not None:
-        return "unmatched", orjson.dumps(review.answer_review(asked, _again(asked.old_pod, asked.pod, snapshot), phase=phase))
+        return "unmatched", orjson.dumps(review.answer_review(asked, _restore_written(asked.old_pod, asked.pod, snapshot), phase=phase))
     facts = snapshot.facts_for(asked.namespace)
     read = extract(asked.pod, facts.reads)
     text = encoded(read)
     before = None if asked.old_pod is None else extract(asked.old_pod, facts.reads)
     size = len(text) if before is None else max(len(text), len(encoded(before)))
     if size > MOST_READ:
-        return _large(phase, asked, size, facts)
+        return _answer_large_pod(phase, asked, size, facts)
     if not snapshot.knows(asked.namespace):
-        return _of_unknown(phase, asked.uid, asked.namespace, snapshot, waits=waits)
-    key = decision_cache.key(phase, asked, facts, text)
+        return _answer_unknown_namespace(phase, asked.uid, asked.namespace, snapshot, waits=waits)
+    key = decision_cache.decision_key(phase, asked, facts, text)
     decided = decisions.get(key) if decisions is not None else None
     if decided is None:
         items = work_budget.items(read)
         if max(items, 0 if before is None else work_budget.items(before)) > work_budget.MOST:
-            return _large(phase, asked, size, facts)
-        decided = _decided(asked, phase, facts, read, size, items)
+            return _answer_large_pod(phase, asked, size, facts)
+        decided = _evaluate_pod(asked, phase, facts, read, size, items)
         if decided is None:
-            return _overgrown(phase, asked, size, snapshot)
+            return _answer_too_large(phase, asked, size, snapshot)
         if key is not None and decisions is not None:
             decision_cache.keep(decisions, key, decided)
     if waits and decided.missing and snapshot.every_namespace:
@@ -144,44 +144,44 @@ def _pod(
         raise NotYet(asked.namespace, lambda now: all(claim in now.cluster.claims for claim in missing))
     if not asked.dry_run:
         metrics.count(decided.tally, facts)
-        log.write("decision", "info", decided.logged, **decision_cache.whose(asked, phase))
+        log.write("decision", "info", decided.logged, **decision_cache.pod_fields(asked, phase))
     return decided.word, decided.answer(asked.uid)
 
 
-def _again(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
+def _restore_written(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
     """Return the answer to an update that may take away what policies wrote."""
     small = work_budget.items(old) <= work_budget.MOST and work_budget.items(new) <= work_budget.MOST
     return Verdict(judged=False, patch=applied_again.patch(old, new, snapshot.whole) if small else ())
 
 
-def _large(phase: Phase, asked: Request, size: int, facts: Facts) -> tuple[str, bytes]:
-    """Answer a review of a pod that is too large to be judged: one that asks for nothing that is judged is admitted."""
+def _answer_large_pod(phase: Phase, asked: Request, size: int, facts: Facts) -> tuple[str, bytes]:
+    """Answer a review of a pod that is too large to be evaluated: one that requests nothing that is evaluated is admitted."""
     try:
         if not judges(asked.pod, facts.snapshot):
             return "unmatched", orjson.dumps(review.answer_review(asked, Verdict(judged=False), phase=phase))
     except PodError as error:
-        raise _shapeless(error) from None
-    return _overgrown(phase, asked, size, facts.snapshot)
+        raise _invalid_pod(error) from None
+    return _answer_too_large(phase, asked, size, facts.snapshot)
 
 
-def _shapeless(error: PodError) -> Unreadable:
+def _invalid_pod(error: PodError) -> Unreadable:
     return Unreadable(f"request.object is not a valid pod: {error}", f"write {error.wanted} there")
 
 
-def _decided(asked: Request, phase: Phase, facts: Facts, read: Raw, size: int, items: int) -> StoredDecision | None:
-    """Return None for a pod that is too large with what policies add to it: judged once more, it would be denied."""
+def _evaluate_pod(asked: Request, phase: Phase, facts: Facts, read: Raw, size: int, items: int) -> StoredDecision | None:
+    """Return None for a pod that is too large with what policies add to it: evaluated once more, it would be denied."""
     try:
         verdict = evaluate(asked, facts, read)
     except PodError as error:
-        raise _shapeless(error) from None
+        raise _invalid_pod(error) from None
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written and (size + written > MOST_READ or not work_budget.fits_after(read, verdict.edits, items)):
         return None
-    return decision_cache.decided(asked, verdict, phase, facts.snapshot.console_url)
+    return decision_cache.store_verdict(asked, verdict, phase, facts.snapshot.console_url)
 
 
-def _overgrown(phase: Phase, asked: Request | ObjectReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
-    """Answer a review of which more would have to be judged than there is time for."""
+def _answer_too_large(phase: Phase, asked: Request | ObjectReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
+    """Answer a review of which more would have to be evaluated than there is time for."""
     return answer_unevaluated(phase, Head(asked.uid, asked.namespace), snapshot, too_large(size, None))
 
 
@@ -195,8 +195,8 @@ def advise_workload(
     except Unreadable as error:
         return answer_unreadable("advise", body, snapshot, error)
     if not snapshot.knows(asked.namespace):
-        return _of_unknown("advise", asked.uid, asked.namespace, snapshot, waits=waits)
+        return _answer_unknown_namespace("advise", asked.uid, asked.namespace, snapshot, waits=waits)
     advice = workload_advice.advise(asked, snapshot)
     if not asked.dry_run:
-        log.write("advice", **decision_cache.of_advice(asked, advice))
+        log.write("advice", **decision_cache.advice_fields(asked, advice))
     return "advised", orjson.dumps(workload_advice.answer_advice(asked, advice, snapshot.console_url))

@@ -1,9 +1,9 @@
 """Each namespace's share of the event loop: a namespace whose reviews are expensive waits for the others,
 never they for it.
 
-Judging runs on the loop, so that a namespace's hostile pods delay everybody's. Each namespace has a bucket of
-seconds, which judging its reviews drains and time refills. While it is empty, and others call, its reviews
-wait inside the call (``parking``), after which they are answered, and not judged, if it still is
+Evaluation runs on the loop, so that a namespace's hostile pods delay everybody's. Each namespace has a bucket of
+seconds, which evaluating its reviews drains and time refills. While it is empty, and others call, its reviews
+wait inside the call (``parking``), after which they are answered, and not evaluated, if it still is
 (``unevaluated_reviews.OVER_SHARE``).
 """
 
@@ -58,7 +58,7 @@ class NamespaceShares:
         return False
 
     def spent(self, namespace: str, seconds: float, now: float) -> None:
-        """Charge the namespace for a review that was judged until ``now``."""
+        """Charge the namespace for a review that was evaluated until ``now``."""
         bucket = self._buckets.setdefault(namespace, _ShareBucket(at=now))
         bucket.left, bucket.at = bucket.now(now) - seconds, now
         if bucket.left < 0:

@@ -36,12 +36,12 @@ def may_deny(snapshot: Snapshot, namespace: str | None) -> bool:
 
 
 def _names_accelerator(body: bytes, snapshot: Snapshot) -> bool:
-    """Return whether a pod may ask for what is judged, by the text of its review: the API server writes letters as they are."""
+    """Return whether a pod may request what is evaluated, by the text of its review: the API server writes letters as they are."""
     return may_contain_name(body) or any(name.encode() in body for name in _accelerator_texts(snapshot))
 
 
 def _accelerator_texts(snapshot: Snapshot) -> Iterator[str]:
-    """Yield texts of which every review that is judged has one, besides names that look like accelerators; every review has "",
+    """Yield texts of which every review that is evaluated has one, besides names that look like accelerators; every review has "",
     where a pattern may begin with anything."""
     catalog = snapshot.catalog
     for known in catalog.resources:
@@ -79,7 +79,7 @@ UNKNOWN_NAMESPACE = UnevaluatedCause("BERTH-008", phrase("namespace"), 429, "Too
 
 
 def too_large(size: int, limit: int | None) -> UnevaluatedCause:
-    """Return that a review is over the body cap (``limit``, in bytes), or (``limit`` None) that more of it would have to be judged than is
+    """Return that a review is over the body cap (``limit``, in bytes), or (``limit`` None) that more of it would have to be evaluated than is
     allowed."""
     code, words = (
         ("BERTH-004", phrase("text", size=size, most=MOST_READ, items=MOST))

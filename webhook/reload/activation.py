@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from policies.offers.constraints import Compiled
 from policies.state.updater import Update
 from telemetry import device_modes, log
-from webhook.admission.decision_cache import none_decided
+from webhook.admission.decision_cache import empty_decisions
 from webhook.reload.condition import ReplicaState
 
 AT_ONCE = 100
@@ -61,7 +61,7 @@ def _swap(condition: ReplicaState, update: Update) -> list[Compiled]:
     device_modes.tell(old, update.snapshot)
     replica.parking.look(update.snapshot)
     if not update.decisions_hold:
-        replica.decisions = none_decided()
+        replica.decisions = empty_decisions()
     if old is None or old is update.snapshot:
         return []
     replica.metrics.devices.keep(update.snapshot)

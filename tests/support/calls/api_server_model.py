@@ -38,7 +38,7 @@ from tests.support.calls.webhook_dispatch import AdmissionRequest, Dispatch, jud
 from tests.support.generators.random_worlds import catalog
 from webhook.admission import app as application
 from webhook.admission.app import App, Replica
-from webhook.admission.decision_cache import none_decided
+from webhook.admission.decision_cache import empty_decisions
 from webhook.admission.parking import Parking
 
 Raw = dict[str, Any]
@@ -166,7 +166,7 @@ class Cluster:
                 update = server.updater.apply({key: value for _, key, value in new})
                 server.replica.snapshot = update.snapshot
                 if not update.decisions_hold:
-                    server.replica.decisions = none_decided()
+                    server.replica.decisions = empty_decisions()
                 server.replica.parking.look(update.snapshot)
 
     def _timer(self, seconds: float, run: Callable[[], None]) -> Timer:

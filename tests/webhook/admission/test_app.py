@@ -236,7 +236,7 @@ def test_a_failure_denies_only_where_something_is_enforced(snapshot: Snapshot, p
     def broken(*_: object) -> None:
         raise LookupError
 
-    monkeypatch.setattr("webhook.admission.handlers._pod", broken)
+    monkeypatch.setattr("webhook.admission.handlers._handle_pod", broken)
     monkeypatch.setattr("analysis.reviews.workload_advice.parse", broken)
     response = json.loads(post(snapshot if path == "/advise" else snapshot.with_policies(()), path=path).body)["response"]
     assert (response["allowed"], response["warnings"][0][:9]) == (True, "BERTH-007")
