@@ -12,7 +12,7 @@ from tests.support.module_imports import LAYERS, ROOT, files, tree
 
 VAGUE = ("one", "found", "asked", "made")
 MOST = {
-    "analysis": (235, 131, 25, 20),
+    "analysis": (230, 127, 21, 10),
     "catalog": (8, 4, 0, 0),
     "certs": (18, 5, 1, 1),
     "cli": (128, 95, 7, 4),
@@ -25,7 +25,7 @@ MOST = {
     "server": (0, 0, 0, 0),
     "sources": (6, 5, 0, 0),
     "telemetry": (2, 3, 0, 0),
-    "webhook": (26, 6, 12, 0),
+    "webhook": (25, 5, 0, 0),
 }
 """Package -> how often it binds each of the names in ``VAGUE``. A change may only lower these numbers."""
 

@@ -6,7 +6,7 @@ import orjson
 
 from analysis.reviews import claim_review, review, workload_advice, workload_review
 from analysis.reviews.decoding import decode_body, encoded
-from analysis.reviews.review import ObjectReview, Unreadable
+from analysis.reviews.review import ObjectRequest, Unreadable
 from kube.pod import PodError
 from kube.review import Head, resource_of
 from kube.tree import Raw
@@ -71,81 +71,85 @@ def handle_label(
 
 def _handle_workload(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     """Evaluate a workload for its queue."""
-    asked = workload_advice.from_document(document)
-    if not snapshot.knows(asked.namespace):  # a label is never denied
-        return _answer_unknown_namespace("advise" if phase == "mutate" else phase, asked.uid, asked.namespace, snapshot, waits=waits)
-    verdict = workload_review.label_workload(asked, snapshot) if phase == "mutate" else workload_review.evaluate_workload(asked, snapshot)
-    return _answer_object(phase, asked, verdict, snapshot, metrics, is_counted=verdict.judged)
+    request = workload_advice.from_document(document)
+    if not snapshot.knows(request.namespace):  # a label is never denied
+        return _answer_unknown_namespace("advise" if phase == "mutate" else phase, request.uid, request.namespace, snapshot, waits=waits)
+    verdict = (
+        workload_review.label_workload(request, snapshot) if phase == "mutate" else workload_review.evaluate_workload(request, snapshot)
+    )
+    return _answer_object(phase, request, verdict, snapshot, metrics, is_counted=verdict.judged)
 
 
 def _handle_claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
-    asked = claim_review.from_document(document)
-    if asked.operation == "UPDATE":  # of a spec that can't be changed
-        again = Verdict(judged=False, patch=reapplied.patch(asked.old or {}, asked.value))
-        return "unmatched", orjson.dumps(review.answer_object(asked, again, phase, snapshot.console_url))
-    size = claim_review.size_of(asked)
+    request = claim_review.from_document(document)
+    if request.operation == "UPDATE":  # of a spec that can't be changed
+        again = Verdict(judged=False, patch=reapplied.patch(request.old or {}, request.value))
+        return "unmatched", orjson.dumps(review.answer_object(request, again, phase, snapshot.console_url))
+    size = claim_review.size_of(request)
     if size > MOST_READ:
-        return _answer_too_large(phase, asked, size, snapshot)
-    if not snapshot.knows(asked.namespace):
-        return _answer_unknown_namespace(phase, asked.uid, asked.namespace, snapshot, waits=waits)
-    verdict = judging.evaluate_claim(claim_review.request_of(asked, phase), snapshot.facts_for(asked.namespace))
+        return _answer_too_large(phase, request, size, snapshot)
+    if not snapshot.knows(request.namespace):
+        return _answer_unknown_namespace(phase, request.uid, request.namespace, snapshot, waits=waits)
+    verdict = judging.evaluate_claim(claim_review.request_of(request, phase), snapshot.facts_for(request.namespace))
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written > MOST_WRITTEN:
-        return _answer_too_large(phase, asked, written, snapshot)
-    return _answer_object(phase, asked, verdict, snapshot, metrics)
+        return _answer_too_large(phase, request, written, snapshot)
+    return _answer_object(phase, request, verdict, snapshot, metrics)
 
 
 def _answer_object(
-    phase: Phase, subject: ObjectReview, verdict: Verdict, snapshot: Snapshot, metrics: Metrics, *, is_counted: bool = True
+    phase: Phase, request: ObjectRequest, verdict: Verdict, snapshot: Snapshot, metrics: Metrics, *, is_counted: bool = True
 ) -> tuple[str, bytes]:
     """Answer a review of a claim or a workload; count and log the decision, unless it is a dry run."""
     word = decision_cache.decision_word(verdict, phase)
-    if is_counted and not subject.dry_run:
+    if is_counted and not request.dry_run:
         metrics.count(of_claim(verdict))
-        log.write("decision", "info", decision_cache.decision_fields(verdict, phase, word), **decision_cache.object_fields(subject, phase))
-    return word, orjson.dumps(review.answer_object(subject, verdict, phase, snapshot.console_url))
+        log.write("decision", "info", decision_cache.decision_fields(verdict, phase, word), **decision_cache.object_fields(request, phase))
+    return word, orjson.dumps(review.answer_object(request, verdict, phase, snapshot.console_url))
 
 
 def _answer_unknown_namespace(phase: str, uid: str, namespace: str, snapshot: Snapshot, *, waits: bool) -> tuple[str, bytes]:
     """Answer a review of a namespace so new that its labels have not arrived. Raises NotYet if it waits."""
     if waits:
-        raise NotYet(namespace, lambda now: now.knows(namespace))
+        raise NotYet(namespace, lambda newer: newer.knows(namespace))
     return answer_unevaluated(phase, Head(uid, namespace), snapshot, UNKNOWN_NAMESPACE)
 
 
 def _handle_pod(
     phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None, *, waits: bool
 ) -> tuple[str, bytes]:
-    asked = review.from_document(document, phase)
-    if phase == "mutate" and asked.old_pod is not None:
-        return "unmatched", orjson.dumps(review.answer_review(asked, _restore_written(asked.old_pod, asked.pod, snapshot), phase=phase))
-    facts = snapshot.facts_for(asked.namespace)
-    read = extract(asked.pod, facts.reads)
+    request = review.from_document(document, phase)
+    if phase == "mutate" and request.old_pod is not None:
+        return "unmatched", orjson.dumps(
+            review.answer_review(request, _restore_written(request.old_pod, request.pod, snapshot), phase=phase)
+        )
+    facts = snapshot.facts_for(request.namespace)
+    read = extract(request.pod, facts.reads)
     text = encoded(read)
-    before = None if asked.old_pod is None else extract(asked.old_pod, facts.reads)
+    before = None if request.old_pod is None else extract(request.old_pod, facts.reads)
     size = len(text) if before is None else max(len(text), len(encoded(before)))
     if size > MOST_READ:
-        return _answer_large_pod(phase, asked, size, facts)
-    if not snapshot.knows(asked.namespace):
-        return _answer_unknown_namespace(phase, asked.uid, asked.namespace, snapshot, waits=waits)
-    key = decision_cache.decision_key(phase, asked, facts, text)
-    decided = decisions.get(key) if decisions is not None else None
-    if decided is None:
+        return _answer_large_pod(phase, request, size, facts)
+    if not snapshot.knows(request.namespace):
+        return _answer_unknown_namespace(phase, request.uid, request.namespace, snapshot, waits=waits)
+    key = decision_cache.decision_key(phase, request, facts, text)
+    decision = decisions.get(key) if decisions is not None else None
+    if decision is None:
         items = work_budget.items(read)
         if max(items, 0 if before is None else work_budget.items(before)) > work_budget.MOST:
-            return _answer_large_pod(phase, asked, size, facts)
-        decided = _evaluate_pod(asked, phase, facts, read, size, items)
-        if decided is None:
-            return _answer_too_large(phase, asked, size, snapshot)
+            return _answer_large_pod(phase, request, size, facts)
+        decision = _evaluate_pod(request, phase, facts, read, size, items)
+        if decision is None:
+            return _answer_too_large(phase, request, size, snapshot)
         if key is not None and decisions is not None:
-            decision_cache.keep(decisions, key, decided)
-    if waits and decided.missing and snapshot.every_namespace:
-        missing = [(kind, asked.namespace, name) for kind, name in decided.missing]
-        raise NotYet(asked.namespace, lambda now: all(claim in now.cluster.claims for claim in missing))
-    if not asked.dry_run:
-        metrics.count(decided.tally, facts)
-        log.write("decision", "info", decided.logged, **decision_cache.pod_fields(asked, phase))
-    return decided.word, decided.answer(asked.uid)
+            decision_cache.keep(decisions, key, decision)
+    if waits and decision.missing and snapshot.every_namespace:
+        missing = [(kind, request.namespace, name) for kind, name in decision.missing]
+        raise NotYet(request.namespace, lambda newer: all(claim in newer.cluster.claims for claim in missing))
+    if not request.dry_run:
+        metrics.count(decision.tally, facts)
+        log.write("decision", "info", decision.logged, **decision_cache.pod_fields(request, phase))
+    return decision.word, decision.answer(request.uid)
 
 
 def _restore_written(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
@@ -154,35 +158,35 @@ def _restore_written(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
     return Verdict(judged=False, patch=applied_again.patch(old, new, snapshot.whole) if small else ())
 
 
-def _answer_large_pod(phase: Phase, asked: Request, size: int, facts: Facts) -> tuple[str, bytes]:
+def _answer_large_pod(phase: Phase, request: Request, size: int, facts: Facts) -> tuple[str, bytes]:
     """Answer a review of a pod that is too large to be evaluated: one that requests nothing that is evaluated is admitted."""
     try:
-        if not judges(asked.pod, facts.snapshot):
-            return "unmatched", orjson.dumps(review.answer_review(asked, Verdict(judged=False), phase=phase))
+        if not judges(request.pod, facts.snapshot):
+            return "unmatched", orjson.dumps(review.answer_review(request, Verdict(judged=False), phase=phase))
     except PodError as error:
         raise _invalid_pod(error) from None
-    return _answer_too_large(phase, asked, size, facts.snapshot)
+    return _answer_too_large(phase, request, size, facts.snapshot)
 
 
 def _invalid_pod(error: PodError) -> Unreadable:
     return Unreadable(f"request.object is not a valid pod: {error}", f"write {error.wanted} there")
 
 
-def _evaluate_pod(asked: Request, phase: Phase, facts: Facts, read: Raw, size: int, items: int) -> StoredDecision | None:
+def _evaluate_pod(request: Request, phase: Phase, facts: Facts, read: Raw, size: int, items: int) -> StoredDecision | None:
     """Return None for a pod that is too large with what policies add to it: evaluated once more, it would be denied."""
     try:
-        verdict = evaluate(asked, facts, read)
+        verdict = evaluate(request, facts, read)
     except PodError as error:
         raise _invalid_pod(error) from None
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written and (size + written > MOST_READ or not work_budget.fits_after(read, verdict.edits, items)):
         return None
-    return decision_cache.store_verdict(asked, verdict, phase, facts.snapshot.console_url)
+    return decision_cache.store_verdict(request, verdict, phase, facts.snapshot.console_url)
 
 
-def _answer_too_large(phase: Phase, asked: Request | ObjectReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
+def _answer_too_large(phase: Phase, request: Request | ObjectRequest, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review of which more would have to be evaluated than there is time for."""
-    return answer_unevaluated(phase, Head(asked.uid, asked.namespace), snapshot, too_large(size, None))
+    return answer_unevaluated(phase, Head(request.uid, request.namespace), snapshot, too_large(size, None))
 
 
 def advise_workload(
@@ -191,12 +195,12 @@ def advise_workload(
     """Advise on a workload: always allowed, with warnings about what its pods will meet. Raises ReviewError,
     and NotYet if it waits."""
     try:
-        asked = workload_advice.parse(body)
+        request = workload_advice.parse(body)
     except Unreadable as error:
         return answer_unreadable("advise", body, snapshot, error)
-    if not snapshot.knows(asked.namespace):
-        return _answer_unknown_namespace("advise", asked.uid, asked.namespace, snapshot, waits=waits)
-    advice = workload_advice.advise(asked, snapshot)
-    if not asked.dry_run:
-        log.write("advice", **decision_cache.advice_fields(asked, advice))
-    return "advised", orjson.dumps(workload_advice.answer_advice(asked, advice, snapshot.console_url))
+    if not snapshot.knows(request.namespace):
+        return _answer_unknown_namespace("advise", request.uid, request.namespace, snapshot, waits=waits)
+    advice = workload_advice.advise(request, snapshot)
+    if not request.dry_run:
+        log.write("advice", **decision_cache.advice_fields(request, advice))
+    return "advised", orjson.dumps(workload_advice.answer_advice(request, advice, snapshot.console_url))

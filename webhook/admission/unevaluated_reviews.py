@@ -79,8 +79,7 @@ UNKNOWN_NAMESPACE = UnevaluatedCause("BERTH-008", phrase("namespace"), 429, "Too
 
 
 def too_large(size: int, limit: int | None) -> UnevaluatedCause:
-    """Return that a review is over the body cap (``limit``, in bytes), or (``limit`` None) that more of it would have to be evaluated than is
-    allowed."""
+    """Return that a review is over the body cap (``limit``, in bytes), or (``limit`` None) that evaluating it would take too much."""
     code, words = (
         ("BERTH-004", phrase("text", size=size, most=MOST_READ, items=MOST))
         if limit is None

@@ -13,7 +13,7 @@ from analysis.effective.effective import Effective, Look, effective
 from analysis.effective.effective_probe import PodKind
 from analysis.reviews import audience as warnings
 from analysis.reviews import workload_advice
-from analysis.reviews.review import ObjectReview, ReviewError, answer_review
+from analysis.reviews.review import ObjectRequest, ReviewError, answer_review
 from kube.pod import PodError
 from policies.engine import evaluate
 from policies.messages import SHARED, TABLE
@@ -79,7 +79,7 @@ def of_workload(world: World, request: Request) -> list[str]:
     """The codes in the log line about a Job with this pod as its template."""
     metadata = request.pod.get("metadata")
     template = {"metadata": metadata if isinstance(metadata, dict) else {}, "spec": request.pod.get("spec")}
-    asked = ObjectReview(
+    asked = ObjectRequest(
         uid="u",
         operation="CREATE",
         namespace=request.namespace,
