@@ -35,7 +35,7 @@ from telemetry.policy_metrics import REMARKS, OutcomeCounter, OutcomeTally, tall
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 ANSWERS: Mapping[str, tuple[str, ...]] = {
-    "mutate": ("admitted", "patched", "denied", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
+    "mutate": ("admitted", "patched", "denied", "unmatched", "passed", "restored", "rejected", "unavailable", "shed", "failed"),
     "validate": ("admitted", "denied", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
     "advise": ("advised", "rejected", "unavailable", "shed", "failed"),
 }

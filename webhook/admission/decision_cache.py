@@ -220,13 +220,13 @@ def advice_fields(request: ObjectRequest, advice: Sequence[Advice]) -> dict[str,
 def decision_word(verdict: Verdict, phase: Phase) -> str:
     """Return the decision in one word.
 
-    It is ``denied``, ``patched``, ``admitted`` unchanged, ``unmatched`` by any policy, or ``passed``: no
-    accelerator is requested.
+    It is ``denied``, ``patched``, ``admitted`` unchanged, or ``unmatched`` by any policy. Where no policy is read it is ``restored``:
+    an update keeps what policies wrote, or ``passed``: no accelerator is requested, or nothing is to be restored.
     """
     if verdict.violations:
         return "denied"
     if not verdict.judged:
-        return "passed"
+        return "restored" if verdict.patch and phase == "mutate" else "passed"
     if verdict.patch and phase == "mutate":
         return "patched"
     return "admitted" if verdict.matched else "unmatched"

@@ -83,8 +83,8 @@ def _handle_workload(phase: Phase, document: object, snapshot: Snapshot, metrics
 def _handle_claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     request = claim_review.from_document(document)
     if request.operation == "UPDATE":  # of a spec that can't be changed
-        again = Verdict(judged=False, patch=reapplied.patch(request.old or {}, request.value))
-        return "unmatched", orjson.dumps(review.answer_object(request, again, phase, snapshot.console_url))
+        restored = Verdict(judged=False, patch=reapplied.patch(request.old or {}, request.value))
+        return _answer_object(phase, request, restored, snapshot, metrics)
     size = claim_review.size_of(request)
     if size > MOST_READ:
         return _answer_too_large(phase, request, size, snapshot)
@@ -120,9 +120,7 @@ def _handle_pod(
 ) -> tuple[str, bytes]:
     request = review.from_document(document, phase)
     if phase == "mutate" and request.old_pod is not None:
-        return "unmatched", orjson.dumps(
-            review.answer_review(request, _restore_written(request.old_pod, request.pod, snapshot), phase=phase)
-        )
+        return _answer_unjudged_pod(phase, request, _restore_written(request.old_pod, request.pod, snapshot))
     facts = snapshot.facts_for(request.namespace)
     read = extract(request.pod, facts.reads)
     text = encoded(read)
@@ -158,11 +156,19 @@ def _restore_written(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
     return Verdict(judged=False, patch=applied_again.patch(old, new, snapshot.whole) if small else ())
 
 
+def _answer_unjudged_pod(phase: Phase, request: Request, verdict: Verdict) -> tuple[str, bytes]:
+    """Answer a review of a pod for which no policy is read; log the decision, unless it is a dry run."""
+    word = decision_cache.decision_word(verdict, phase)
+    if not request.dry_run:
+        log.write("decision", "info", decision_cache.decision_fields(verdict, phase, word), **decision_cache.pod_fields(request, phase))
+    return word, orjson.dumps(review.answer_review(request, verdict, phase=phase))
+
+
 def _answer_large_pod(phase: Phase, request: Request, size: int, facts: Facts) -> tuple[str, bytes]:
     """Answer a review of a pod that is too large to be evaluated: one that requests nothing that is evaluated is admitted."""
     try:
         if not judges(request.pod, facts.snapshot):
-            return "unmatched", orjson.dumps(review.answer_review(request, Verdict(judged=False), phase=phase))
+            return _answer_unjudged_pod(phase, request, Verdict(judged=False))
     except PodError as error:
         raise _invalid_pod(error) from None
     return _answer_too_large(phase, request, size, facts.snapshot)

@@ -190,7 +190,7 @@ def test_a_pod_that_asks_for_nothing_is_admitted_at_any_size(phase: Phase, names
         container["resources"] = {"limits": amounts | more, "requests": amounts | more}
         word, answer = handlers.handle_review(phase, json.dumps(document, separators=(",", ":")).encode(), snapshot, METRICS)
         allowed.append((word, json.loads(answer)["response"]["allowed"]))
-    assert allowed == [("unmatched", True), ("denied", False), ("denied", False)]
+    assert allowed == [("passed", True), ("denied", False), ("denied", False)]
 
 
 @pytest.mark.parametrize("written", ["tolerations", "bytes"])
@@ -221,6 +221,23 @@ def test_an_old_pod_that_would_take_too_long_is_denied_unread(snapshot: Snapshot
     document = json.loads(BODY)
     document["request"] |= {"operation": "UPDATE", "oldObject": {"spec": {"tolerations": [{"key": f"k{i}"} for i in range(20_000)]}}}
     assert handlers.handle_review("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "denied"
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_update_that_keeps_what_policies_wrote_is_restored(dry_run: bool, snapshot: Snapshot, lines: list[dict[str, Any]]) -> None:  # noqa: FBT001
+    """It is logged as other decisions are; an update that takes nothing away passes."""
+    document = json.loads(BODY)
+    pod = document["request"]["object"]
+    response = json.loads(handlers.handle_review("mutate", BODY, snapshot, METRICS)[1])["response"]
+    stored = jsonpatch.apply_patch(pod, json.loads(base64.b64decode(response["patch"])))
+    lines.clear()
+    document["request"] |= {"operation": "UPDATE", "oldObject": stored, "dryRun": dry_run}
+    words = []
+    for new in (pod, stored):
+        document["request"]["object"] = new
+        words.append(handlers.handle_review("mutate", json.dumps(document).encode(), snapshot, METRICS)[0])
+    assert words == ["restored", "passed"]
+    assert [line["decision"] for line in lines] == ([] if dry_run else words)
 
 
 def test_nothing_is_kept_for_a_namespace_that_can_not_be(snapshot: Snapshot) -> None:
@@ -303,6 +320,7 @@ def audit_outcomes(**fields: Any) -> AuditOutcome:
     ("verdict", "phase", "word"),
     [
         (Verdict(judged=False), "mutate", "passed"),
+        (Verdict(judged=False, patch=PATCH), "mutate", "restored"),
         (Verdict(), "mutate", "unmatched"),
         (Verdict(matched=("p",)), "mutate", "admitted"),
         (Verdict(matched=("p",), edits=(EDIT,), patch=PATCH), "mutate", "patched"),
