@@ -49,7 +49,7 @@ class HandleBody(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Replica:
+class AdmissionState:
     """The state that a call reads besides its body.
 
     Changed only on the event loop, between calls: no call takes a lock.
@@ -105,21 +105,21 @@ class App:
 
     most = LARGEST_REVIEW
 
-    def __init__(self, replica: Replica, routes: Mapping[bytes, Route] = ROUTES) -> None:
-        self.room = replica.limits.body
-        self.overload = LoadShedding(replica.limits.shed_after / 1000)
-        self._replica = replica
+    def __init__(self, admission: AdmissionState, routes: Mapping[bytes, Route] = ROUTES) -> None:
+        self.room = admission.limits.body
+        self.overload = LoadShedding(admission.limits.shed_after / 1000)
+        self._admission = admission
         self.routes = routes
 
     def begin(self, call: Call) -> Rejection | None:
         """See ``http.Application``."""
-        self._replica.metrics.in_flight.inc()
+        self._admission.metrics.in_flight.inc()
         return self._check_headers(call)
 
     def lost(self, call: Call) -> None:
         """Count a call whose caller hung up or was cut off."""
-        self._replica.metrics.in_flight.dec()
-        self._replica.metrics.answered(self.routes[call.path].phase, "rejected", monotonic() - call.arrived)
+        self._admission.metrics.in_flight.dec()
+        self._admission.metrics.answered(self.routes[call.path].phase, "rejected", monotonic() - call.arrived)
 
     def answer(self, call: Call, later: Later) -> Answer | None:
         """Answer one call in all cases, at once or later; the call is counted and timed."""
@@ -130,8 +130,8 @@ class App:
         try:
             decision, answer = self._evaluate(route, call, waits=True)
         except NotYet as wait:
-            if self._replica.parking.takes(wait, call.size, lambda: self._resume(route, call, later)):
-                self._replica.metrics.in_flight.inc()
+            if self._admission.parking.takes(wait, call.size, lambda: self._resume(route, call, later)):
+                self._admission.metrics.in_flight.inc()
                 return None
             decision, answer = self._evaluate(route, call)
         return self._record(route.phase, decision, answer, call)
@@ -142,30 +142,30 @@ class App:
 
     def _resume(self, route: Route, call: Call, later: Later) -> None:
         """Send the answer to a call that was parked."""
-        self._replica.metrics.in_flight.dec()
+        self._admission.metrics.in_flight.dec()
         later(call, self._record(route.phase, *self._evaluate(route, call), call))
 
     def _answer_rejected(self, route: Route, call: Call, rejection: Rejection) -> tuple[str, Answer]:
         """Return the decision and the answer to a rejected call. One that is shed is answered by its review's head where the API server
         would store the object without an answer: a tenant can bring that about."""
-        snapshot = self._replica.snapshot
+        snapshot = self._admission.snapshot
         if rejection.decision != "shed" or not route.passes or snapshot is None:
             return rejection
         return _answer_by_head(route.phase, call, snapshot, unevaluated_reviews.BEHIND, rejection)
 
     def _record(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
         """Count and time a call, and return its answer."""
-        metrics = self._replica.metrics
+        metrics = self._admission.metrics
         if call.waits:
             metrics.in_flight.dec()
         if decision == "rejected":
             log.write("rejected", "warning", phase=phase, status=answer.status, reason=cut(answer.body.decode().strip()))
         metrics.answered(phase, decision, monotonic() - call.arrived)
-        return answer._replace(close=True) if self._replica.draining else answer
+        return answer._replace(close=True) if self._admission.draining else answer
 
     def _check_headers(self, call: Call) -> Rejection | None:
         """Return the rejection of a call by its headers, its size and the state, or None."""
-        if self._replica.snapshot is None:
+        if self._admission.snapshot is None:
             return NOT_LOADED
         headers = call.headers
         if headers.get(b"content-type") != b"application/json" and not _is_json(headers.get(b"content-type", b"")):
@@ -178,26 +178,26 @@ class App:
 
     def _evaluate(self, route: Route, call: Call, *, waits: bool = False) -> tuple[str, Answer]:
         """Return the decision and the answer to a call that is not rejected. Raises NotYet if it waits."""
-        replica = self._replica
-        assert replica.snapshot is not None, "a call without it is rejected; it never goes away again"
+        admission = self._admission
+        assert admission.snapshot is not None, "a call without it is rejected; it never goes away again"
         now = monotonic()
         if self.overload.sheds(now):
             return self._answer_rejected(route, call, BEHIND)
         if call.size > self.room:
-            return _answer_by_head(route.phase, call, replica.snapshot, unevaluated_reviews.too_large(call.size, self.room), NO_UID)
-        if replica.shares.tight(now):
-            answered = self._answer_over_share(route.phase, call, replica.snapshot, now, waits=waits)
+            return _answer_by_head(route.phase, call, admission.snapshot, unevaluated_reviews.too_large(call.size, self.room), NO_UID)
+        if admission.shares.tight(now):
+            answered = self._answer_over_share(route.phase, call, admission.snapshot, now, waits=waits)
             if answered is not None:
                 return answered
         try:
-            return self._run_handler(route, call, replica.snapshot, waits=waits)
+            return self._run_handler(route, call, admission.snapshot, waits=waits)
         finally:
             if (until := monotonic()) - now > DEAR:
-                replica.shares.spent(_namespace_of(head_of(call.body[:UID_BYTES])), until - now, until)
+                admission.shares.spent(_namespace_of(head_of(call.body[:UID_BYTES])), until - now, until)
 
     def _answer_over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float, *, waits: bool) -> tuple[str, Answer] | None:
         """Return the answer to a review of a namespace over its share; None if it is to be evaluated. Raises NotYet if it waits."""
-        head, shares = head_of(call.body[:UID_BYTES]), self._replica.shares
+        head, shares = head_of(call.body[:UID_BYTES]), self._admission.shares
         if head is None or not shares.over(_namespace_of(head), now):
             return None
         if shares.tells(_namespace_of(head), now):
@@ -213,10 +213,10 @@ class App:
 
     def _run_handler(self, route: Route, call: Call, snapshot: Snapshot, *, waits: bool) -> tuple[str, Answer]:
         """Return the decision and the answer of the route\'s handler, or of its error. Raises NotYet if it waits."""
-        replica = self._replica
+        admission = self._admission
         try:
             # by the current snapshot: it may have changed while the body arrived
-            decision, answer = route.handle(call.body, snapshot, replica.metrics, replica.decisions, waits=waits)
+            decision, answer = route.handle(call.body, snapshot, admission.metrics, admission.decisions, waits=waits)
         except NotYet:
             raise
         except ReviewError as error:

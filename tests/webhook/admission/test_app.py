@@ -17,7 +17,7 @@ from server.request_reader import NO_ROOM
 from sources.sources import Sources, load_sources
 from telemetry.metrics import Metrics
 from tests.support.calls.in_process import JSON, Received, answered, ask, ask_asgi
-from webhook.admission.app import LARGEST_REVIEW, App, Replica, starlette_of
+from webhook.admission.app import LARGEST_REVIEW, AdmissionState, App, starlette_of
 
 LIMIT = Limits().body
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
@@ -31,8 +31,8 @@ def snapshot() -> Snapshot:
     return load_sources(Sources(platforms=("karpenter-aws",))).snapshot
 
 
-def serving(snapshot: Snapshot | None) -> Replica:
-    return Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
+def serving(snapshot: Snapshot | None) -> AdmissionState:
+    return AdmissionState(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
 
 
 def post(snapshot: Snapshot | None, body: bytes = CREATE, path: str = "/mutate", **headers: str) -> Received:
@@ -275,8 +275,8 @@ def test_a_call_that_waited_is_in_flight_until_its_answer(snapshot: Snapshot) ->
     assert "berth_requests_in_flight 0.0" in exposed(state)
 
 
-def exposed(replica: Replica) -> str:
-    return replica.metrics.exposition("text/plain")[0].decode()
+def exposed(admission: AdmissionState) -> str:
+    return admission.metrics.exposition("text/plain")[0].decode()
 
 
 def test_far_behind_calls_are_sent_elsewhere(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:

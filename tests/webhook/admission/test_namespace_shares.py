@@ -16,7 +16,7 @@ from telemetry.metrics import Metrics
 from tests.support.calls.in_process import JSON, Received, ask, port, read_answer, run
 from tests.testcluster.calls import PATIENCE
 from webhook.admission import app as app_module
-from webhook.admission.app import App, Replica, starlette_of
+from webhook.admission.app import AdmissionState, App, starlette_of
 from webhook.admission.namespace_shares import _MOST, BURST, LOG_INTERVAL, OTHERS, SHARE, NamespaceShares
 
 ROOT = Path(__file__).parent.parent.parent
@@ -112,14 +112,14 @@ def snapshot(tmp_path: Path) -> Snapshot:
 def test_over_a_real_connection(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """After a second a denial where the namespace enforces; advice is never withheld, and another namespace's pods are judged all the
     while."""
-    replica = Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot, shares=over(100))
+    admission = AdmissionState(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot, shares=over(100))
     monkeypatch.setattr(app_module, "monotonic", lambda: NOW)
 
     async def calls() -> list[Received]:
-        async with port(App(replica), Limits(), []) as (_, number):
+        async with port(App(admission), Limits(), []) as (_, number):
             await asyncio.to_thread(post, number, "other")
             waiting = asyncio.create_task(asyncio.to_thread(post, number, "dear"))
-            while not len(replica.parking):
+            while not len(admission.parking):
                 await asyncio.sleep(0.01)
             other = await asyncio.to_thread(post, number, "other")
             assert not waiting.done()
@@ -148,8 +148,8 @@ def post(number: int, namespace: str, path: str = "/mutate") -> Received:
 
 def test_what_is_dear_is_counted(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the clock, from before a review is judged until after; one that was kept costs nothing."""
-    replica = Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
+    admission = AdmissionState(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
     ticks = iter(range(1_000))
     monkeypatch.setattr(app_module, "monotonic", lambda: next(ticks) * (BURST + 1))
-    ask(starlette_of(App(replica)), "/mutate", CREATE, JSON)
-    assert replica.shares._buckets["default"].left < 0
+    ask(starlette_of(App(admission)), "/mutate", CREATE, JSON)
+    assert admission.shares._buckets["default"].left < 0
