@@ -57,7 +57,7 @@ SERVED = {
 class _Patient(NamespaceShares):
     """No namespace is ever over its share, however slow the machine is."""
 
-    def tight(self, now: float) -> bool:
+    def is_tight(self, now: float) -> bool:
         return False
 
 

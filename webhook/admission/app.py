@@ -130,7 +130,7 @@ class App:
         try:
             decision, answer = self._evaluate(route, call, waits=True)
         except NotYet as wait:
-            if self._admission.parking.takes(wait, call.size, lambda: self._resume(route, call, later)):
+            if self._admission.parking.park(wait, call.size, lambda: self._resume(route, call, later)):
                 self._admission.metrics.in_flight.inc()
                 return None
             decision, answer = self._evaluate(route, call)
@@ -185,7 +185,7 @@ class App:
             return self._answer_rejected(route, call, BEHIND)
         if call.size > self.room:
             return _answer_by_head(route.phase, call, admission.snapshot, unevaluated_reviews.too_large(call.size, self.room), NO_UID)
-        if admission.shares.tight(now):
+        if admission.shares.is_tight(now):
             answered = self._answer_over_share(route.phase, call, admission.snapshot, now, waits=waits)
             if answered is not None:
                 return answered
@@ -193,14 +193,14 @@ class App:
             return self._run_handler(route, call, admission.snapshot, waits=waits)
         finally:
             if (until := monotonic()) - now > DEAR:
-                admission.shares.spent(_namespace_of(head_of(call.body[:UID_BYTES])), until - now, until)
+                admission.shares.charge(_namespace_of(head_of(call.body[:UID_BYTES])), until - now, until)
 
     def _answer_over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float, *, waits: bool) -> tuple[str, Answer] | None:
         """Return the answer to a review of a namespace over its share; None if it is to be evaluated. Raises NotYet if it waits."""
         head, shares = head_of(call.body[:UID_BYTES]), self._admission.shares
-        if head is None or not shares.over(_namespace_of(head), now):
+        if head is None or not shares.is_over(_namespace_of(head), now):
             return None
-        if shares.tells(_namespace_of(head), now):
+        if shares.take_log_turn(_namespace_of(head), now):
             log.write(
                 "over_share",
                 "warning",

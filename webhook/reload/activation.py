@@ -59,7 +59,7 @@ def _swap(results: ReloadResults, update: Update) -> list[Compiled]:
     admission = results.admission
     old, admission.snapshot = admission.snapshot, update.snapshot
     device_modes.tell(old, update.snapshot)
-    admission.parking.look(update.snapshot)
+    admission.parking.resume_arrived(update.snapshot)
     if not update.decisions_hold:
         admission.decisions = empty_decisions()
     if old is None or old is update.snapshot:

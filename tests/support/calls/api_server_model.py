@@ -167,7 +167,7 @@ class Cluster:
                 server.admission.snapshot = update.snapshot
                 if not update.decisions_hold:
                     server.admission.decisions = empty_decisions()
-                server.admission.parking.look(update.snapshot)
+                server.admission.parking.resume_arrived(update.snapshot)
 
     def _timer(self, seconds: float, run: Callable[[], None]) -> Timer:
         timer = Timer(self.clock.now + seconds, run)
