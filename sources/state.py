@@ -21,10 +21,9 @@ from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.client.errors import Garbled
 from cluster.client.in_cluster import MOUNTED
-from cluster.survey.owners import OWNERS
-from cluster.survey.pods import pods
-from cluster.survey.survey import Progress, Survey, survey
-from cluster.watch.kinds import DECISIVE, KINDS, Watched, key_of
+from cluster.watch.kinds import DECISIVE, KINDS, OWNERS, PODS, Watched, key_of
+from cluster.watch.listing import Progress, Survey, survey
+from cluster.watch.trims import PodTrim
 from documents.files import read_objects
 from kube.labels import NODE_POOL
 from kube.templates import group_of
@@ -192,7 +191,8 @@ def read_whole(origin: Origin, namespace: str | None, catalog: Catalog, progress
 
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
     """
-    state = read_with_pods(origin, (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS), namespace, progress, instead)
+    pods = replace(PODS, trim=PodTrim(widest(catalog), places=False))
+    state = read_with_pods(origin, (*OURS, *FACTS, pods, *OWNERS), namespace, progress, instead)
     return WholeCluster(
         objects=keyed(state, (*OURS, *FACTS)),
         pods=[value["pod"] for value in state.objects["Pod"] if value["pod"] is not None],

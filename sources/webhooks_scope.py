@@ -63,8 +63,8 @@ def read_names(kubeconfig: str | None, context: str | None, catalog: Catalog) ->
     Raises InputError if the cluster is unreachable, or namespaces may not be read.
     """
     from cluster.client.access import Access
-    from cluster.survey.survey import survey
     from cluster.watch.kinds import KINDS
+    from cluster.watch.listing import survey
     from sources.state import call_cluster, unread
 
     kinds = tuple(kind for kind in KINDS if kind.kind in ("Namespace", "Node", "DeviceClass"))

@@ -11,20 +11,18 @@ from time import monotonic
 from analysis.audit.stored_report import stored_report
 from analysis.why.surroundings import Surroundings
 from analysis.world.builder import WorldBuilder
-from analysis.world.happenings import NOT_CREATED, happening, newest, read_events
+from analysis.world.happenings import newest, read_events
 from analysis.world.world import World
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Rejected, Unreachable
-from cluster.reports.stored_reports import FORMS
-from cluster.survey.survey import Survey, survey
-from cluster.watch.kinds import SLICES, Watched, key_of
+from cluster.watch.kinds import BERTH_EVENTS, POD_EVENTS, REPORTS, SLICES, key_of
+from cluster.watch.listing import Survey, survey
 from documents.files import read_policies
 from documents.printable import cut
 from kube.tree import Raw
 from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
-from policies.policy import CONTROLLER
 from policies.state.objects import Change, Key
 from sources.scanned_cluster import cluster_of, of_objects, scan_dump, scanned_kinds
 from sources.sources import DEFAULT_POLICIES, SourcesError
@@ -36,23 +34,11 @@ SHARE = 10
 """A reading that takes a second is begun at most every ten: lists of 10,000 pods are a load on an API server."""
 
 
-def _event(value: Raw, api_version: str, kind: str) -> Raw:
-    return {"metadata": {"name": value["metadata"]["name"]}, "event": happening(value)}
-
-
 def _report(value: Raw, api_version: str, kind: str) -> Raw:
     return {"metadata": {"name": value["metadata"]["name"]}, "report": stored_report(value)}
 
 
-def _events(selector: str) -> Watched:
-    chosen = (("fieldSelector", selector),)
-    return Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, selectors=chosen, trim=_event)
-
-
-OF_BERTH = _events(f"reportingComponent={CONTROLLER}")
-OF_PODS = _events(f"reason={NOT_CREATED}")
-"""What is read of Events: the API server chooses by these fields, one at a time (pkg/registry/core/event/strategy.go)."""
-REPORTS = tuple(replace(form, trim=_report) for form in FORMS)
+_REPORTS = tuple(replace(kind, trim=_report) for kind in REPORTS)
 
 
 class WorldFollower:
@@ -73,7 +59,7 @@ class WorldFollower:
         self._every = every
         self._namespace = namespace
         self._policies = policies
-        self._kinds = (*OURS, *scanned_kinds(catalog), OF_BERTH, *REPORTS)
+        self._kinds = (*OURS, *scanned_kinds(catalog), BERTH_EVENTS, *_REPORTS)
         self._read = asyncio.Event()
         self.world: World | None = None
         self.stale = ""
@@ -93,7 +79,7 @@ class WorldFollower:
             began = monotonic()
             try:
                 state = await survey(self._client, self._kinds, self._namespace)
-                denied = await survey(self._client, (OF_PODS,), self._namespace)
+                denied = await survey(self._client, (POD_EVENTS,), self._namespace)
                 if "Pod" in state.unread:
                     self._failed(f"{state.unread['Pod']}; use --namespace NS with a namespace that you may read")
                 else:

@@ -17,7 +17,7 @@ BaseKey = tuple[str, str, str]
 
 
 class Bases:
-    """The store of their reflectors, see ``cluster.survey.custom_workloads``. ``changed`` is set by every change."""
+    """The store of their reflectors, see ``cluster.watch.workload_kinds``. ``changed`` is set by every change."""
 
     def __init__(self, changed: asyncio.Event) -> None:
         self._changed = changed

@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
 
-from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
-from cluster.watch.kinds import Watched
-from cluster.watch.trims import map_of
+from cluster.watch.kinds import REPORTS
+from cluster.watch.trims import map_of, names_of
 from kube.tree import Raw, maps_in, text_of
 
 ReportKey = tuple[str, str]
 """(namespace, name)"""
-MANAGED_BY = ("app.kubernetes.io/managed-by", SOURCE)
 Cause = tuple[str, str, str]
 """(policies, finding, codes) of a result: an Event is sent for each, once."""
 _CONTENT = ("source", "scope", "summary", "results")
@@ -50,9 +49,7 @@ def cause_of(result: Mapping[str, Any]) -> Cause:
 
 
 def _trimmed(value: Raw, api_version: str, kind: str) -> Raw:
-    metadata = value["metadata"]
-    names = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata}
-    return {"metadata": names, "stored": as_stored(value)}
+    return {"metadata": names_of(value), "stored": as_stored(value)}
 
 
 def as_stored(report: Raw) -> StoredObject:
@@ -60,14 +57,8 @@ def as_stored(report: Raw) -> StoredObject:
     return StoredObject(digest(report), causes(report))
 
 
-def _reports(kind: str, plural: str, api_version: str) -> Watched:
-    group, _, version = api_version.partition("/")
-    ours = (("labelSelector", "=".join(MANAGED_BY)),)
-    return Watched(kind=kind, plural=plural, group=group, versions=(version,), namespaced=True, selectors=ours, trim=_trimmed)
-
-
-FORMS = (_reports(KIND, "reports", OPEN_REPORTS), _reports(PLAIN_KIND, "policyreports", POLICY_REPORTS))
-"""The kinds of report, the preferred one first: OpenReports, and what it replaces."""
+FORMS = tuple(replace(kind, trim=_trimmed) for kind in REPORTS)
+"""The kinds of report, as the writer follows them."""
 
 
 class StoredReports:

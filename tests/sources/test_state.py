@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.survey.owners import OWNERS
-from cluster.watch.kinds import KINDS
+from cluster.watch.kinds import KINDS, OWNERS
 from policies.document import InputError
 from sources.sources import Origin
 from sources.state import FACTS, OURS, is_installed, keyed, of_values, read, read_namespace, read_whole, unread
