@@ -29,6 +29,11 @@ def write(event: str, level: Level = "info", encoded_fields: bytes = b"", /, **f
     _sink((line[:-1] + b"," + encoded_fields[1:] if encoded_fields else line) + b"\n")
 
 
+def log_event(event: str, /, **fields: Any) -> None:
+    """Log an event of a watch, a writer or a Lease: a warning if it has an error."""
+    write(event, "warning" if "error" in fields else "info", **fields)
+
+
 def to(sink: Callable[[bytes], object]) -> None:
     """Send lines to ``sink`` from now on. Initially they go to standard error, synchronously."""
     global _sink

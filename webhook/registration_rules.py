@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cluster.client.errors import AccessError
+from cluster.background import background
 from registration.configurations import FIRST_NAME, NAME
-from sources.sources import ClusterSource
 from telemetry import log
 from webhook.admission.app import ROUTES
 from webhook.reload.shared_certificate import AGAIN, SharedCertificate
 
+if TYPE_CHECKING:
+    from cluster.client.api_client import Client
 
-async def keep_rules(source: ClusterSource, certificate: SharedCertificate) -> None:
+
+@background("registration rules")
+async def keep_rules(client: Client, certificate: SharedCertificate) -> None:
     """Keep the rules of the registration in effect, for ever."""
-    from cluster.client.api_client import Access, Client  # of Kubernetes, imported late as in ``webhook.serve``
-    from cluster.webhook_rules import WebhookRules
+    from cluster.webhook_rules import WebhookRules  # imports aiohttp late, as ``webhook.serve`` does
 
     while True:
-        try:
-            client = await Client.connect(Access(source.kubeconfig, source.context))
-        except AccessError:  # the log has it from those who follow certificates and policies
-            await asyncio.sleep(AGAIN)
-            continue
         try:
             await WebhookRules(
                 client,
                 NAME,
                 FIRST_NAME,
-                _log,
+                log.log_event,
                 is_serving=lambda: not certificate.waiting(),
                 needs_bundle=lambda: certificate.state() is not None,
                 answers=lambda path: path.encode() in ROUTES,
@@ -37,9 +34,3 @@ async def keep_rules(source: ClusterSource, certificate: SharedCertificate) -> N
         except Exception as error:  # noqa: BLE001 - what is in effect stays, and the task begins anew
             log.write("failed", "error", phase="registration", error=log.trace(error))
             await asyncio.sleep(AGAIN)
-        finally:
-            await client.close()
-
-
-def _log(event: str, /, **fields: Any) -> None:
-    log.write(event, "warning" if "error" in fields else "info", **fields)

@@ -13,6 +13,7 @@ import contextlib
 import gc
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import uvloop
@@ -98,9 +99,8 @@ class Process:
         log.write("listening", **self._addresses)
         first, stopped = asyncio.create_task(self._first_policies()), asyncio.create_task(stop.wait())
         others: list[asyncio.Task[Any]] = [first, stopped, asyncio.create_task(self._follow_certificate())]
-        if self._shared is not None and self._cluster is not None:
-            others.append(asyncio.create_task(self._shared.run()))
-            others.append(asyncio.create_task(background("registration rules")(keep_rules)(self._cluster, self._shared)))
+        if self._shared is not None:
+            others.append(asyncio.create_task(self._shared.run(partial(keep_rules, certificate=self._shared))))
         await asyncio.wait([first, stopped], return_when=asyncio.FIRST_COMPLETED)
         code = first.result() if first.done() else 0
         if not code:

@@ -42,7 +42,7 @@ from webhook import memory
 from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.batches import AGAIN, Batches, pause
 from webhook.reload.changed_files import beside
-from webhook.reload.followed_kinds import denied, ended, knows_all_nodes, log_event, synced, watching
+from webhook.reload.followed_kinds import denied, ended, knows_all_nodes, synced, watching
 
 SETTLES = 0.1
 """Seconds that a change waits for others: pods are bound and change in bursts."""
@@ -71,7 +71,7 @@ class Auditor:
         self._reflectors.append(self._following(replace(PODS, trim=PodTrim(wide, places=False)), self._pods))
         self._reflectors.append(self._following(REPLICA_SETS, self._owners))
         self._reflectors += [self._following(kind, self._workloads) for kind in workloads(catalog, wide)]
-        self._custom = CustomKinds(client, self._gate, log_event, self._following_longer, catalog, wide, self._workloads)
+        self._custom = CustomKinds(client, self._gate, log.log_event, self._following_longer, catalog, wide, self._workloads)
         stored = [StoredReports(self._judged) for _ in FORMS]
         self._of_reports = [self._following(kind, store) for kind, store in zip(FORMS, stored, strict=True)]
         forms = tuple(ReportForm(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
@@ -85,8 +85,8 @@ class Auditor:
         self.settled_once = False
         namespace, name = source.lease
         holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        self.lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: self._gate.open)
-        self._events = Events(client, instance=holder, held=lambda: self.lease.held and self._gate.open, tell=log_event)
+        self.lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log.log_event, reachable=lambda: self._gate.open)
+        self._events = Events(client, instance=holder, held=lambda: self.lease.held and self._gate.open, tell=log.log_event)
         self.counts = PolicyCounts(
             calls=self._calls("status_failed"), ledger=self.inventory.ledger, entries=self.entries, settled=lambda: self.settled
         )
@@ -100,13 +100,13 @@ class Auditor:
         )
 
     def _following(self, kind: Watched, store: Store) -> Reflector:
-        return Reflector(self._client, kind, store, self._gate, log_event, self._watch)
+        return Reflector(self._client, kind, store, self._gate, log.log_event, self._watch)
 
     def _following_longer(self, kind: Watched, store: Store) -> Reflector:
-        return Reflector(self._client, kind, store, self._gate, log_event, self._watch * LONGER)
+        return Reflector(self._client, kind, store, self._gate, log.log_event, self._watch * LONGER)
 
     def _calls(self, event: str) -> PacedCalls:
-        return PacedCalls(client=self._client, lease=self.lease, tell=log_event, event=event, reachable=lambda: self._gate.open)
+        return PacedCalls(client=self._client, lease=self.lease, tell=log.log_event, event=event, reachable=lambda: self._gate.open)
 
     def entries(self) -> Mapping[Key, ObjectEntry]:
         """Return Berth's own objects as the cluster stores them."""

@@ -34,7 +34,7 @@ from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, merge_updates, pause
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import ReplicaState
-from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, log_event, synced, watching
+from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, synced, watching
 from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
 
 SETTLES = 0.01
@@ -91,7 +91,7 @@ class ClusterWatcher:
         self.client = await Client.connect(Access(self.source.kubeconfig, self.source.context))
         self._updater = Updater(catalog, chosen)
         gate = Connectivity(self.client)
-        self._reflectors = [Reflector(self.client, one, self.inbox, gate, log_event, float(self.source.watch)) for one in KINDS]
+        self._reflectors = [Reflector(self.client, one, self.inbox, gate, log.log_event, float(self.source.watch)) for one in KINDS]
         self.condition.watching = self._watching
         self.condition.replica.metrics.also(WatchCollector(self._watching, self._denied, self._writes))
         self.condition.replica.metrics.also(DeviceModes(lambda: self.condition.replica.snapshot))
@@ -111,8 +111,8 @@ class ClusterWatcher:
         """
         namespace, name = self.source.lease
         holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: gate.open)
-        self._statuses, events = writer(client, lease, log_event, lambda: gate.open)
+        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log.log_event, reachable=lambda: gate.open)
+        self._statuses, events = writer(client, lease, log.log_event, lambda: gate.open)
         if self.update is not None:
             self._statuses.take(self.update.snapshot, self.update.entries)
         self.condition.leading = lambda: lease.held

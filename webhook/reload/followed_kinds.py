@@ -88,8 +88,3 @@ async def ended(tasks: Sequence[asyncio.Task[Any]]) -> None:
             task.cancel()
         if pending:
             await asyncio.wait(pending, timeout=ENDING)
-
-
-def log_event(event: str, /, **fields: Any) -> None:
-    """Log an event of a watch, a writer or a Lease."""
-    log.write(event, "warning" if "error" in fields else "info", **fields)

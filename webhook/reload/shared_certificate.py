@@ -8,7 +8,7 @@ ready.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,8 +133,8 @@ class SharedCertificate:
         return follower.ca_expires.timestamp(), follower.trusted
 
     @background("certificates")
-    async def run(self) -> None:
-        """Follow the Secret for ever."""
+    async def run(self, beside: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
+        """Follow the Secret for ever. ``beside`` runs meanwhile, with the same client."""
         from cluster.client.api_client import Access, Client  # of Kubernetes, imported late as in ``webhook.serve``
 
         while True:
@@ -144,6 +144,7 @@ class SharedCertificate:
                 self._access_error = str(error)
                 await asyncio.sleep(AGAIN)
                 continue
+            other = asyncio.create_task(beside(client))
             try:
                 self._follower = self._made(client)
                 await self._follower.run()
@@ -151,6 +152,7 @@ class SharedCertificate:
                 log.write("failed", "error", phase="certificates", error=log.trace(error))
                 await asyncio.sleep(AGAIN)
             finally:
+                other.cancel()
                 await client.close()
 
     def _made(self, client: Client) -> SecretFollower:
@@ -161,12 +163,8 @@ class SharedCertificate:
 
         store, registrations = (
             SecretStore(client, self._secret.namespace, self._secret.name),
-            Registrations(client, NAME, _log, first=FIRST_NAME),
+            Registrations(client, NAME, log.log_event, first=FIRST_NAME),
         )
         if self._secret.source == "theirs":
-            return SecretReader(client, store, registrations, _log, overlap=self._secret.lives.overlap)
-        return Keeper(client, store, registrations, _log, names=self._names, lives=self._secret.lives)
-
-
-def _log(event: str, /, **fields: Any) -> None:
-    log.write(event, "warning" if "error" in fields else "info", **fields)
+            return SecretReader(client, store, registrations, log.log_event, overlap=self._secret.lives.overlap)
+        return Keeper(client, store, registrations, log.log_event, names=self._names, lives=self._secret.lives)
