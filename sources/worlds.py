@@ -16,14 +16,12 @@ from analysis.world.world import World
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Rejected, Unreachable
-from cluster.watch.kinds import BERTH_EVENTS, POD_EVENTS, REPORTS, SLICES, key_of
+from cluster.watch.kinds import BERTH_EVENTS, POD_EVENTS, QUEUES, REPORTS, SLICES, key_of, with_offers
 from cluster.watch.listing import Survey, survey
 from documents.files import read_policies
 from documents.printable import cut
 from kube.tree import Raw
-from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
-from policies.state.objects import Change, Key
 from sources.scanned_cluster import cluster_of, of_objects, scan_dump, scanned_kinds
 from sources.sources import DEFAULT_POLICIES, SourcesError
 from sources.state import FACTS, OURS, is_installed, keyed, of_values, unread, values_of
@@ -128,8 +126,8 @@ def world_of(builder: WorldBuilder, ours: Sequence[Raw], values: Sequence[Raw], 
     """Return the world of these policies and of a dump with these objects. Raises InputError where it has no pod and no node."""
     cluster = scan_dump(values, file, None, catalog) if values else of_objects((), None, catalog)
     dumped = {key: value for value in values if (key := dumped_key(value)) is not None}
-    objects: dict[Key, Change] = {key: value for key, value in dumped.items() if key[0] in KINDS}
-    objects |= {key_of(str(value["kind"]), value): value for value in ours}
+    facts = tuple(with_offers((*FACTS, SLICES, *QUEUES)))
+    objects = keyed(of_values(values, facts, None), facts) | {key_of(value["kind"], value): value for value in ours}
     missing = cluster.unread if values else {"Node": "no cluster data was given: use berth console --from dump.yaml"}
     events, reports = read_events(dumped.values())
     return builder.build(objects, cluster, at, unread=missing, dumped=dumped, happenings=events, reports=reports)
