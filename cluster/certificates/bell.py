@@ -1,9 +1,11 @@
-"""Watches that only wake somebody: what has changed is then read anew."""
+"""Watches that only wake a loop: what has changed is then read anew."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
+from collections.abc import Awaitable, Callable, Iterable
 
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
@@ -15,8 +17,29 @@ AGAIN = 5.0
 NEXT = 0.5
 """Seconds before the next watch where one has ended: a server that ends all of them at once is not flooded."""
 
+SETTLES = 0.05
+"""Seconds, at least, between two looks, and up to twice as many: several changes come at once."""
 
-async def ring(client: Client, folder: str, name: str, bell: asyncio.Event) -> None:
+
+async def look_forever(client: Client, objects: Iterable[tuple[str, str]], look: Callable[[], Awaitable[float]]) -> None:
+    """Call ``look`` whenever one of the objects changes, and after the seconds that it returned, for ever.
+
+    ``objects``: (path of the kind, name) of each.
+    """
+    bell = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        for folder, name in objects:
+            group.create_task(_ring(client, folder, name, bell))
+        while True:
+            bell.clear()
+            pause = await look()
+            await asyncio.sleep(SETTLES * random.uniform(1, 2))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause * random.uniform(0.9, 1.1)):
+                    await bell.wait()
+
+
+async def _ring(client: Client, folder: str, name: str, bell: asyncio.Event) -> None:
     """Set ``bell`` whenever the object of this name changes, for ever.
 
     ``folder``: the path of its kind. Rights on one name alone are enough for such a watch.

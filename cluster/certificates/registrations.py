@@ -20,8 +20,7 @@ from cluster.certificates.secret_store import decoded
 from cluster.client.api_client import Client
 from cluster.client.errors import Rejected
 from cluster.watch.store import Tell
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.tree import Raw, map_at
 
 MANAGER = "berth-certificates"
 GROUP = "/apis/admissionregistration.k8s.io/v1"
@@ -54,7 +53,7 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        return str(map_of(self.value.get("metadata")).get("name"))
+        return str(map_at(self.value, "metadata").get("name"))
 
     @property
     def entries(self) -> list[Raw]:
@@ -65,7 +64,7 @@ class Configuration:
     @property
     def injected(self) -> bool:
         """True if cert-manager writes its bundle."""
-        return any(key.startswith(INJECTED) for key in map_of(map_of(self.value.get("metadata")).get("annotations")))
+        return any(key.startswith(INJECTED) for key in map_at(self.value, "metadata", "annotations"))
 
     def trusts(self) -> frozenset[str]:
         """The fingerprints that are in the bundle of every entry."""
@@ -81,14 +80,14 @@ class Configuration:
         return any(name == MANAGER for name, _ in self._managed())
 
     def _managed(self) -> Iterator[tuple[str, object]]:
-        found = map_of(self.value.get("metadata")).get("managedFields")
+        found = map_at(self.value, "metadata").get("managedFields")
         for one in found if isinstance(found, list) else ():
-            yield str(map_of(one).get("manager")), map_of(one).get("fieldsV1")
+            yield str(map_at(one).get("manager")), map_at(one).get("fieldsV1")
 
 
 def trusted_by(entry: Raw) -> frozenset[str]:
     """Return the fingerprints of the CA certificates in the bundle of one webhook."""
-    pem = decoded(map_of(entry.get("clientConfig")).get("caBundle"))
+    pem = decoded(map_at(entry, "clientConfig").get("caBundle"))
     try:
         return frozenset(map(fingerprint, parse_chain(pem))) if pem else frozenset()
     except CertificateError:
@@ -140,6 +139,16 @@ class Registrations:
         times.append(now)
         return False
 
+    async def apply(self, kind: str, metadata: Raw, webhooks: list[Raw], manager: str) -> None:
+        """Apply parts of the webhooks of a configuration, by server-side apply under a field manager. Raises Rejected, with status 409 if
+        ``metadata`` has a resourceVersion that is not the newest."""
+        path = f"{GROUP}/{KINDS[kind]}/{metadata['name']}"
+        body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata, "webhooks": webhooks}
+        query = {"fieldManager": manager, "force": "true"}
+        reply = await self._client.call("PATCH", path, body=body, content="application/apply-patch+yaml", query=query)
+        if not reply.ok:
+            raise Rejected(f"PATCH {path}", reply)
+
     async def _read(self, kind: str, name: str, *, forbidden: bool = False) -> Raw | None:
         path = f"{GROUP}/{KINDS[kind]}/{name}"
         reply = await self._client.call("GET", path)
@@ -151,17 +160,8 @@ class Registrations:
 
     async def _apply(self, one: Configuration, trust: Trust) -> None:
         bundle = base64.b64encode(trust.pem).decode()
-        path = f"{GROUP}/{KINDS[one.kind]}/{one.name}"
-        body = {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": one.kind,
-            "metadata": {"name": one.name},
-            "webhooks": [{"name": entry.get("name"), "clientConfig": {"caBundle": bundle}} for entry in one.entries],
-        }
-        query = {"fieldManager": MANAGER, "force": "true"}
-        reply = await self._client.call("PATCH", path, body=body, content="application/apply-patch+yaml", query=query)
-        if not reply.ok:
-            raise Rejected(f"PATCH {path}", reply)
+        webhooks = [{"name": entry.get("name"), "clientConfig": {"caBundle": bundle}} for entry in one.entries]
+        await self.apply(one.kind, {"name": one.name}, webhooks, MANAGER)
         self._tell("ca_bundle_written", configuration=f"{one.kind}/{one.name}", authorities=len(trust.fingerprints))
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from cluster.client.api_client import Client
 from cluster.client.errors import Rejected
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.tree import Raw, map_at
 
 REQUEST = "berth.dev/rotate"
 """Annotation by which a person asks for a rotation: ``ca`` or ``leaf``, a space, and a text that no earlier
@@ -29,14 +28,14 @@ class StoredSecret:
     @property
     def data(self) -> dict[str, bytes]:
         """The fields, decoded; one that is no base64 is empty."""
-        found = map_of(self.value.get("data")) if self.value is not None else {}
+        found = map_at(self.value, "data") if self.value is not None else {}
         return {key: decoded(text) for key, text in found.items()}
 
     @property
     def request(self) -> str:
         """The request for a rotation; "" if there is none."""
-        metadata = map_of(self.value.get("metadata")) if self.value is not None else {}
-        return str(map_of(metadata.get("annotations")).get(REQUEST, ""))
+        metadata = map_at(self.value, "metadata") if self.value is not None else {}
+        return str(map_at(metadata, "annotations").get(REQUEST, ""))
 
 
 class SecretStore:
@@ -67,7 +66,7 @@ class SecretStore:
             made = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": encoded}
             reply = await self._client.call("POST", self.folder, body=made)
         else:
-            body = {**before.value, "data": {**map_of(before.value.get("data")), **encoded}}
+            body = {**before.value, "data": {**map_at(before.value, "data"), **encoded}}
             reply = await self._client.call("PUT", self.path, body=body)
         if reply.status == 409 or (reply.status == 404 and before.value is not None):
             return False

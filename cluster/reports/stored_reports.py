@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from cluster.watch.kinds import REPORTS
-from cluster.watch.trims import map_of, names_of
-from kube.tree import Raw, maps_in, text_of
+from cluster.watch.trims import names_of
+from kube.tree import Raw, map_at, maps_in, text_of
 
 ReportKey = tuple[str, str]
 """(namespace, name)"""
@@ -32,7 +32,7 @@ class StoredObject(NamedTuple):
 def digest(report: Raw) -> str:
     """Return a digest of the parts of a report that Berth writes. Neither definition has default values, so it is the
     same for what is sent and what is stored."""
-    metadata = map_of(report.get("metadata"))
+    metadata = map_at(report, "metadata")
     parts = {name: report.get(name) for name in _CONTENT} | {name: metadata.get(name) or None for name in _METADATA}
     return hashlib.blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=12).hexdigest()
 
@@ -44,7 +44,7 @@ def causes(report: Raw) -> frozenset[Cause]:
 
 def cause_of(result: Mapping[str, Any]) -> Cause:
     """Return the cause of one result."""
-    properties = map_of(result.get("properties"))
+    properties = map_at(result, "properties")
     return text_of(result.get("policy")), text_of(properties.get("finding")), text_of(properties.get("codes"))
 
 

@@ -34,11 +34,6 @@ _NOTHING: Raw = {}
 """Stands for a pod of which nothing is judged: the same object for all of them."""
 
 
-def map_of(value: object) -> Raw:
-    """Return the value if it is a map, else an empty one: objects come from outside."""
-    return value if isinstance(value, dict) else {}
-
-
 def untrimmed(value: Raw, api_version: str, kind: str) -> Raw:
     """Return the object with apiVersion and kind."""
     return {**value, "apiVersion": api_version, "kind": kind}
@@ -90,7 +85,7 @@ def whole_node(value: Raw, api_version: str, kind: str) -> Raw:
 
 def with_status(value: Raw, api_version: str, kind: str) -> Raw:
     """Trim a NodePool to its spec, what its nodes have together, and its conditions."""
-    status = map_of(value.get("status"))
+    status = map_at(value, "status")
     part = {field: status[field] for field in ("resources", "conditions") if field in status}
     return spec_alone(value, api_version, kind) | {"status": part}
 
@@ -113,8 +108,8 @@ def slice_alone(value: Raw, api_version: str, kind: str) -> Raw:
 
 def discovery_alone(value: Raw, api_version: str, kind: str) -> Raw:
     """Trim a ClusterPolicy or GPUCluster to whether it runs GPU Feature Discovery."""
-    spec = map_of(value.get("spec"))
-    return spec_alone(value, api_version, kind) | {"spec": {"gfd": {"enabled": map_of(spec.get("gfd")).get("enabled")}}}
+    enabled = map_at(value, "spec", "gfd").get("enabled")
+    return spec_alone(value, api_version, kind) | {"spec": {"gfd": {"enabled": enabled}}}
 
 
 def quotas_alone(value: Raw, api_version: str, kind: str) -> Raw:
