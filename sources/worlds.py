@@ -51,7 +51,7 @@ class WorldFollower:
         namespace: str = "",
         policies: Sequence[Raw] | None = None,
     ) -> None:
-        self._client = client
+        self.client = client
         self._builder = builder
         self._catalog = catalog
         self._every = every
@@ -69,15 +69,15 @@ class WorldFollower:
     async def near(self, namespace: str, type_: str, name: str, kinds: Kinds) -> Surroundings:
         """Read one object afresh with its owners, pods, events and Kueue's Workloads, and no node. ``kinds``: of those that the type may
         mean, the ones that are looked for. Raises InputError and Unreachable."""
-        return await near(self._client, namespace, (type_, name), self._catalog, kinds)
+        return await near(self.client, namespace, (type_, name), self._catalog, kinds)
 
     async def run(self) -> None:
         """Read, forever."""
         while True:
             began = monotonic()
             try:
-                state = await survey(self._client, self._kinds, self._namespace)
-                denied = await survey(self._client, (POD_EVENTS,), self._namespace)
+                state = await survey(self.client, self._kinds, self._namespace)
+                denied = await survey(self.client, (POD_EVENTS,), self._namespace)
                 if "Pod" in state.unread:
                     self._failed(f"{state.unread['Pod']}; use --namespace NS with a namespace that you may read")
                 else:
