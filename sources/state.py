@@ -21,7 +21,7 @@ from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.client.errors import Garbled
 from cluster.client.in_cluster import MOUNTED
-from cluster.watch.kinds import DECISIVE, KINDS, OWNERS, PODS, Watched, key_of
+from cluster.watch.kinds import DECISIVE, OWNERS, PODS, ROWS, Watched, key_of
 from cluster.watch.listing import Progress, Survey, survey
 from cluster.watch.trims import PodTrim
 from documents.files import read_objects
@@ -39,10 +39,10 @@ OURS = tuple(kind for kind in DECISIVE if kind.ours)
 FACTS = tuple(kind for kind in DECISIVE if not kind.ours)
 _EXPECTED = ("Node", "Pod", "NodePool")
 """Kinds of which every cluster has objects, NodePools if nodes tell: a dump without them is incomplete."""
-NAMESPACE = next(kind for kind in DECISIVE if kind.kind == "Namespace")
+NAMESPACE = ROWS["Namespace"]
 ROLE = "berth-guardrails-view"
 """The ClusterRole of deploy/rbac.yaml that may read the cluster-scoped kinds."""
-_OPTIONAL = tuple(kind for kind in KINDS if kind.kind in ("Node", "NodePool", *STACKS))
+_OPTIONAL = tuple(ROWS[kind] for kind in ("Node", "NodePool", *STACKS))
 """Kinds that may be unreadable: few users may list nodes, and many clusters have no NodePools and no GPU Operator. Node labels
 determine the platforms, a NodePool's terminationGracePeriod limits those of pods, and the operator's objects tell which labels
 are maintained."""

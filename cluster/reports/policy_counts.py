@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from analysis.audit.ledger import Ledger, PolicyTotals
 from cluster.background import background
 from cluster.reports.paced_calls import PacedCalls
-from cluster.watch.kinds import KINDS
+from cluster.watch.kinds import status_path
 from policies.objects.crd import AUDIT
 from policies.state.objects import Key, ObjectEntry, id_of
 
 REST = 10.0
 """Seconds between two writes of the counts of one policy: pods come and go all the time."""
 PATCH = "application/merge-patch+json"
-_PATHS = {watched.kind: watched for watched in KINDS if watched.ours and watched.kind != "GPUNodeTemplate"}
 
 
 @dataclass(kw_only=True)
@@ -57,18 +56,16 @@ class PolicyCounts:
         for key in [key for key in self._wrote if key not in entries]:
             del self._wrote[key]
         for key, entry in entries.items():
-            if key[0] not in _PATHS:
+            if key[0] == "GPUNodeTemplate":
                 continue
             wanted = totals.get(id_of(key), PolicyTotals())
             if entry.status.get(AUDIT) == wanted.status() or self._wrote.get(key) == (entry.uid, wanted):
                 continue
-            await self._write(entry, wanted)
+            await self._write(key, entry, wanted)
 
-    async def _write(self, entry: ObjectEntry, wanted: PolicyTotals) -> None:
-        watched = _PATHS[entry.kind]
-        path = f"{watched.path(watched.versions[0], entry.namespace, entry.name)}/status"
+    async def _write(self, key: Key, entry: ObjectEntry, wanted: PolicyTotals) -> None:
         body = {"metadata": {"uid": entry.uid}, "status": {AUDIT: wanted.status()}}
-        reply = await self.calls.call("PATCH", path, body, PATCH, {})
+        reply = await self.calls.call("PATCH", status_path(key), body, PATCH, {})
         if reply is None:
             self.calls.failures += 1
             raise _Overloaded

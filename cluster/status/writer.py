@@ -27,7 +27,7 @@ from cluster.status.events import Events, EventSubject
 from cluster.status.leader_election import Lease
 from cluster.status.patch import differs, patch, stored_conditions
 from cluster.status.write_history import History, WriteHistory
-from cluster.watch.kinds import KINDS
+from cluster.watch.kinds import status_path
 from cluster.watch.store import Tell
 from kube.tree import Raw
 from policies.state.objects import Key, ObjectEntry, id_of
@@ -52,7 +52,6 @@ REPEAT_AFTER = 600.0
 MOST_ERRORS = 256
 """Most logged errors that are remembered."""
 PATCH = "application/merge-patch+json"
-_PATHS = {watched.kind: watched for watched in KINDS if watched.ours}
 
 
 class HeldLease(Protocol):
@@ -180,7 +179,7 @@ class StatusWriter:
             if left <= 0 or not self.reachable():
                 return False
             async with asyncio.timeout(min(ANSWER, left)):
-                reply = await self.client.call("PATCH", _path(key), body=change, content=PATCH)
+                reply = await self.client.call("PATCH", status_path(key), body=change, content=PATCH)
         except (Failure, TimeoutError) as error:
             self.counts.failed += 1
             self._failed(str(error) or "the API server does not answer in time")
@@ -235,12 +234,6 @@ def pause_after(failures: int, asked: float, chance: float) -> float:
     ``chance``: 0 to 1."""
     own = min(LONGEST, 0.5 * 2.0 ** min(failures, 10)) * (0.75 + 0.5 * chance)
     return max(own, min(asked, MOST_ASKED))
-
-
-def _path(key: Key) -> str:
-    kind, namespace, name = key
-    watched = _PATHS[kind]
-    return f"{watched.path(watched.versions[0], namespace, name)}/status"
 
 
 def writer(client: Client, lease: Lease, tell: Tell, reachable: Callable[[], bool] = lambda: True) -> tuple[StatusWriter, Events]:

@@ -225,10 +225,10 @@ _FOLLOWED = (
     _kueue("ResourceFlavor", "resourceflavors"),
 )
 KINDS = tuple(replace(kind, most=kind.most or (0 if kind.required else 64 * 2**10)) for kind in _FOLLOWED)
+"""The kinds that the server follows."""
 DECISIVE = tuple(kind for kind in KINDS if kind.need != "advice")
 """The kinds on which decisions rest."""
 QUEUES = tuple(kind for kind in KINDS if kind.group == admission_queues.GROUP)
-SLICES = next(kind for kind in KINDS if kind.kind == "ResourceSlice")
 NODE_CLASSES = Watched(kind="EC2NodeClass", plural="ec2nodeclasses", group="karpenter.k8s.aws", versions=("v1", "v1beta1"), trim=spec_alone)
 NOT_FINISHED = ("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed")
 """Finished pods hold nothing: to the watch, a pod that finishes is deleted (k8s.io/kubernetes pkg/registry/core/pod
@@ -276,6 +276,15 @@ def _reports(kind: str, plural: str, api_version: str) -> Watched:
 
 REPORTS = (_reports(KIND, "reports", OPEN_REPORTS), _reports(PLAIN_KIND, "policyreports", POLICY_REPORTS))
 """The kinds of report, the preferred one first: OpenReports, and what it replaces."""
+ROWS = {row.kind: row for row in (*KINDS, NODE_CLASSES, PODS, REPLICA_SETS, *WORKLOADS, KUEUE_WORKLOADS, EVENTS, *REPORTS)}
+"""Kind -> its row, of all kinds but those of the catalog (``workload_kinds``)."""
+SLICES = ROWS["ResourceSlice"]
+
+
+def status_path(key: Key) -> str:
+    """Return the URL path of the status of one of Berth's objects."""
+    kind, namespace, name = key
+    return f"{ROWS[kind].path(ROWS[kind].versions[0], namespace, name)}/status"
 
 
 def with_offers(kinds: Iterable[Watched]) -> Iterator[Watched]:
