@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from cluster.watch.kinds import REPORTS
-from cluster.watch.trims import names_of
+from cluster.watch.trims import kept_metadata
 from kube.tree import Raw, map_at, maps_in, text_of
 
 ReportKey = tuple[str, str]
@@ -49,7 +49,7 @@ def cause_of(result: Mapping[str, Any]) -> Cause:
 
 
 def _trimmed(value: Raw, api_version: str, kind: str) -> Raw:
-    return {"metadata": names_of(value), "stored": as_stored(value)}
+    return {"metadata": kept_metadata(value), "stored": as_stored(value)}
 
 
 def as_stored(report: Raw) -> StoredObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from policies.pods.projection import Reads
 
 METADATA = ("name", "namespace", "uid", "generation", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 """The metadata fields that are cached; managedFields alone is often as large as the rest of an object."""
+NAMES = ("name", "namespace", "resourceVersion")
+"""The metadata by which an object is known."""
 LEADERS = {"leaderworkerset.sigs.k8s.io/worker-index": "0", "spark-role": "driver"}
 """Labels of pods that own others, by which those belong to a workload: the leader of a LeaderWorkerSet's group owns the
 StatefulSet of its workers (sigs.k8s.io/lws pkg/controllers/pod_controller.go), a Spark driver its executors."""
@@ -34,6 +36,12 @@ _NOTHING: Raw = {}
 """Stands for a pod of which nothing is judged: the same object for all of them."""
 
 
+def kept_metadata(value: Raw, fields: Iterable[str] = NAMES) -> Raw:
+    """Return the fields of an object's metadata that it has."""
+    metadata = value["metadata"]
+    return {field: metadata[field] for field in fields if field in metadata}
+
+
 def untrimmed(value: Raw, api_version: str, kind: str) -> Raw:
     """Return the object with apiVersion and kind."""
     return {**value, "apiVersion": api_version, "kind": kind}
@@ -41,9 +49,7 @@ def untrimmed(value: Raw, api_version: str, kind: str) -> Raw:
 
 def whole(value: Raw, api_version: str, kind: str) -> Raw:
     """Trim only the metadata: unknown fields of Berth's own kinds must be reported as errors."""
-    metadata = value["metadata"]
-    kept = {name: metadata[name] for name in METADATA if name in metadata}
-    return value | {"apiVersion": api_version, "kind": kind, "metadata": kept}
+    return value | {"apiVersion": api_version, "kind": kind, "metadata": kept_metadata(value, METADATA)}
 
 
 def spec_alone(value: Raw, api_version: str, kind: str) -> Raw:
@@ -51,9 +57,7 @@ def spec_alone(value: Raw, api_version: str, kind: str) -> Raw:
 
     A status changes often and holds nothing that Berth uses.
     """
-    metadata = value["metadata"]
-    kept = {name: metadata[name] for name in METADATA if name in metadata}
-    return {"apiVersion": api_version, "kind": kind, "metadata": kept, "spec": value.get("spec")}
+    return {"apiVersion": api_version, "kind": kind, "metadata": kept_metadata(value, METADATA), "spec": value.get("spec")}
 
 
 def interned(value: Any) -> Any:
@@ -65,9 +69,8 @@ def interned(value: Any) -> Any:
 
 def labels_alone(value: Raw, api_version: str, kind: str) -> Raw:
     """Trim an object to name and labels."""
-    metadata = value["metadata"]
-    kept = {name: metadata[name] for name in ("name", "resourceVersion", "deletionTimestamp") if name in metadata}
-    labels = metadata.get("labels")
+    kept = kept_metadata(value, ("name", "resourceVersion", "deletionTimestamp"))
+    labels = value["metadata"].get("labels")
     if isinstance(labels, dict):
         kept["labels"] = interned({k: v for k, v in labels.items() if isinstance(v, str)})
     return {"apiVersion": api_version, "kind": kind, "metadata": kept}
@@ -96,8 +99,7 @@ def requests_alone(value: Raw, api_version: str, kind: str) -> Raw:
     Its annotation that names the pod claim for which it was made (``resource.kubernetes.io/pod-claim-name``) tells nothing: anybody
     may write that, and any pod may reference the claim.
     """
-    metadata = value["metadata"]
-    kept = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if name in metadata}
+    kept = kept_metadata(value, ("name", "namespace", "uid", "resourceVersion", "creationTimestamp"))
     return {"apiVersion": api_version, "kind": kind, "metadata": kept, "spec": device_requests.slimmed(kind, value)}
 
 
@@ -115,12 +117,6 @@ def discovery_alone(value: Raw, api_version: str, kind: str) -> Raw:
 def quotas_alone(value: Raw, api_version: str, kind: str) -> Raw:
     """Trim a ClusterQueue to the flavors of devices, without amounts and who uses them."""
     return spec_alone(value, api_version, kind) | {"spec": admission_queues.slimmed(value)}
-
-
-def names_of(value: Raw) -> Raw:
-    """Return the metadata by which an object is known: name, namespace and resourceVersion."""
-    metadata = value["metadata"]
-    return {field: metadata[field] for field in ("name", "namespace", "resourceVersion") if field in metadata}
 
 
 def owner_alone(value: Raw, api_version: str, kind: str) -> Raw:
@@ -157,7 +153,7 @@ class PodTrim:
             return self._placed(value, pod) or _NOTHING
         labels = map_at(value, "metadata", "labels")
         leads = any(labels.get(key) == label for key, label in LEADERS.items())
-        return {"metadata": names_of(value), "pod": pod, **(owner_alone(value, api_version, kind) if leads else _OF_NOBODY)}
+        return {"metadata": kept_metadata(value), "pod": pod, **(owner_alone(value, api_version, kind) if leads else _OF_NOBODY)}
 
     def _placed(self, value: Raw, pod: StoredPod | None) -> Raw:
         takes, metadata = occupant(value), value["metadata"]

@@ -13,7 +13,7 @@ from analysis.audit.stored_pod import Controller, StoredPod, may_hold_devices
 from analysis.audit.templates import template_pods
 from catalog import Catalog, Workload
 from cluster.watch.kinds import WORKLOADS, Watched, owners_alone
-from cluster.watch.trims import names_of, owner_alone
+from cluster.watch.trims import kept_metadata, owner_alone
 from kube.templates import CONTROLLERS, group_of
 from kube.tree import Raw, map_at
 from policies.pods.projection import Reads
@@ -109,7 +109,7 @@ def _trim(templates: Templates) -> Callable[[Raw, str, str], Raw]:
     def trim(value: Raw, api_version: str, kind: str) -> Raw:
         owner = owner_alone(value, api_version, kind)
         above = Controller(api_version, kind, value["metadata"]["name"], owner["uid"])
-        return {"metadata": names_of(value), **owner, "templates": templates(value, api_version, kind), "above": above}
+        return {"metadata": kept_metadata(value), **owner, "templates": templates(value, api_version, kind), "above": above}
 
     return trim
 
@@ -131,7 +131,7 @@ def _watched(kind: str, plural: str, group: str, versions: tuple[str, ...] = (),
 
 
 def _base(value: Raw, api_version: str, kind: str) -> Raw:
-    names = names_of(value)
+    names = kept_metadata(value)
     return {"metadata": names, "base": _text({"apiVersion": api_version, "kind": kind, "metadata": names, "spec": value.get("spec")})}
 
 
