@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import secrets
+import socket
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -44,6 +46,11 @@ def since_boot() -> float:
     """Return the seconds since boot, including suspension, during which Linux's monotonic clock stands
     still."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def unique_holder() -> str:
+    """Return a name for this process, which no other one has."""
+    return f"{socket.gethostname()}_{secrets.token_hex(4)}"
 
 
 class Lease:

@@ -4,8 +4,6 @@ found is written by the holder of the Lease."""
 from __future__ import annotations
 
 import asyncio
-import secrets
-import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -25,7 +23,7 @@ from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
 from cluster.reports.stored_reports import FORMS, StoredReports
 from cluster.reports.writer import ReportWriter
 from cluster.status.events import Events
-from cluster.status.leader_election import Lease
+from cluster.status.leader_election import Lease, unique_holder
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.kinds import DECISIVE, PODS, REPLICA_SETS, Watched
@@ -84,7 +82,7 @@ class Auditor:
         self.update: Update | None = None
         self.settled_once = False
         namespace, name = source.lease
-        holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+        holder = unique_holder()
         self.lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log.log_event, reachable=lambda: self._gate.open)
         self._events = Events(client, instance=holder, held=lambda: self.lease.held and self._gate.open, tell=log.log_event)
         self.counts = PolicyCounts(

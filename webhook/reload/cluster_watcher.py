@@ -9,14 +9,12 @@ API server, the last snapshot goes on deciding.
 from __future__ import annotations
 
 import asyncio
-import secrets
-import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.client.api_client import Access, Client
-from cluster.status.leader_election import Lease
+from cluster.status.leader_election import Lease, unique_holder
 from cluster.status.writer import StatusWriter, writer
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
@@ -110,7 +108,7 @@ class ClusterWatcher:
         Statuses and Events are written by the one replica that holds the Lease; every replica is a candidate.
         """
         namespace, name = self.source.lease
-        holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+        holder = unique_holder()
         lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log.log_event, reachable=lambda: gate.open)
         self._statuses, events = writer(client, lease, log.log_event, lambda: gate.open)
         if self.update is not None:
