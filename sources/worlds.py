@@ -57,7 +57,7 @@ class WorldFollower:
         self._every = every
         self._namespace = namespace
         self._policies = policies
-        self._kinds = (*OURS, *scanned_kinds(catalog), BERTH_EVENTS, *_REPORTS)
+        self._kinds = (*OURS, *scanned_kinds(catalog), BERTH_EVENTS, POD_EVENTS, *_REPORTS)
         self._read = asyncio.Event()
         self.world: World | None = None
         self.stale = ""
@@ -77,11 +77,10 @@ class WorldFollower:
             began = monotonic()
             try:
                 state = await survey(self.client, self._kinds, self._namespace)
-                denied = await survey(self.client, (POD_EVENTS,), self._namespace)
                 if "Pod" in state.unread:
                     self._failed(f"{state.unread['Pod']}; use --namespace NS with a namespace that you may read")
                 else:
-                    self.world = await asyncio.to_thread(self._built, state, denied)
+                    self.world = await asyncio.to_thread(self._built, state)
                     self.stale = ""
             except (Unreachable, AccessError, Rejected) as error:
                 self._failed(str(error))
@@ -96,7 +95,7 @@ class WorldFollower:
             log.write("unread", "warning", reason=cut(reason))
         self.stale = reason
 
-    def _built(self, state: Survey, denied: Survey) -> World:
+    def _built(self, state: Survey) -> World:
         objects = keyed(state, (*FACTS, SLICES, *(OURS if self._policies is None else ())))
         objects |= {key_of(value["kind"], value): value for value in self._policies or ()}
         return self._builder.build(
@@ -105,7 +104,7 @@ class WorldFollower:
             datetime.now(UTC),
             installed=self._policies is not None or is_installed(state),
             unread=unread(state),
-            happenings=newest(value["event"] for events in (state, denied) for value in events.objects["Event"]),
+            happenings=newest(value["event"] for value in state.objects["Event"]),
             reports=[value["report"] for kind in REPORTS for value in state.objects[kind.kind]],
         )
 

@@ -163,23 +163,25 @@ Progress = Callable[[str, int], None]
 
 
 async def survey(client: Client, kinds: Sequence[Watched], namespace: str = "", progress: Progress | None = None) -> Survey:
-    """Read these kinds; of namespaced ones the objects of one namespace, or of all.
+    """Read these kinds; of namespaced ones the objects of one namespace, or of all. A kind may be there twice, with other selectors.
 
     Raises Unreachable: without an answer from the server there is nothing to report.
     """
-    turns, found, unread, absent = asyncio.Semaphore(AT_ONCE), {}, {}, set()
+    turns, unread, absent = asyncio.Semaphore(AT_ONCE), dict[str, str](), set[str]()
+    objects: dict[str, list[Raw]] = {kind.kind: [] for kind in kinds}
 
     async def read(kind: Watched) -> None:
         async with turns:
+            listed: list[Raw] = []
             try:
-                found[kind.kind] = await _listed(client, kind, namespace if kind.namespaced else "")
+                listed = await _listed(client, kind, namespace if kind.namespaced else "")
             except Rejected as error:
-                found[kind.kind] = []
                 unread[kind.kind] = _reason(kind, namespace, error)
                 if error.reply.status == 404:
                     absent.add(kind.kind)
+            objects[kind.kind] += listed
             if progress is not None:
-                progress(kind.kind, len(found[kind.kind]))
+                progress(kind.kind, len(listed))
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -187,7 +189,7 @@ async def survey(client: Client, kinds: Sequence[Watched], namespace: str = "", 
                 group.create_task(read(kind))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-    return Survey(objects=found, unread=unread, absent=frozenset(absent))
+    return Survey(objects=objects, unread=unread, absent=frozenset(absent))
 
 
 async def _listed(client: Client, kind: Watched, namespace: str) -> list[Raw]:
