@@ -21,6 +21,7 @@ from cluster.certificates.registrations import FIRST_KIND, GROUP, KINDS, Configu
 from cluster.client.api_client import Client
 from cluster.client.errors import GIVE_RIGHTS, Failure, Rejected
 from cluster.client.new_errors import NewErrors
+from cluster.watch.kinds import ENDPOINT_SLICES
 from cluster.watch.store import Tell
 from kube.tree import Raw, map_at
 
@@ -116,11 +117,9 @@ class WebhookRules:
         service = map_at(configuration.entries[0], "clientConfig", "service")
         if not service:
             return True
-        path = f"/apis/discovery.k8s.io/v1/namespaces/{service.get('namespace')}/endpointslices"
+        path = ENDPOINT_SLICES.path("v1", str(service.get("namespace")))
         reply = await self._client.call("GET", path, query={"labelSelector": f"kubernetes.io/service-name={service.get('name')}"})
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"GET {path}", reply)
-        if not any(map(_has_ready_endpoint, reply.body.get("items") or ())):
+        if not any(map(_has_ready_endpoint, reply.object(f"GET {path}").get("items") or ())):
             self._reached_at = None
             return False
         if self._reached_at is None:

@@ -154,9 +154,7 @@ class Registrations:
         reply = await self._client.call("GET", path)
         if reply.status == 404 or (forbidden and reply.status == 403):
             return None
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"GET {path}", reply)
-        return reply.body
+        return reply.object(f"GET {path}")
 
     async def _apply(self, one: Configuration, trust: Trust) -> None:
         bundle = base64.b64encode(trust.pem).decode()

@@ -53,9 +53,7 @@ class SecretStore:
         reply = await self._client.call("GET", self.path)
         if reply.status == 404:
             return StoredSecret(value=None, date=reply.date)
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"GET {self.path}", reply)
-        return StoredSecret(value=reply.body, date=reply.date)
+        return StoredSecret(value=reply.object(f"GET {self.path}"), date=reply.date)
 
     async def write(self, before: StoredSecret, data: Mapping[str, bytes]) -> bool:
         """Write these fields in place of those that were read; False if another replica was faster. A 404 for a

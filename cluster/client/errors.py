@@ -57,6 +57,12 @@ class Reply:
             return str(self.body.get("message", ""))[:SHOWN] if self.body.get("kind") == "Status" else ""
         return str(self.body)[:SHOWN].strip() if isinstance(self.body, str) else ""
 
+    def object(self, call: str) -> dict[str, Any]:
+        """Return the object of a success. ``call``: the call, for the error. Raises Rejected for anything else."""
+        if self.ok and isinstance(self.body, dict):
+            return self.body
+        raise Rejected(call, self)
+
 
 class Rejected(Failure):
     """An answer whose status is not a success, where there is nothing to return."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from cluster.background import background
 from cluster.client.api_client import Client
-from cluster.client.errors import Failure, Rejected, Reply, Unreachable
+from cluster.client.errors import Failure, Reply, Unreachable
 from cluster.watch.store import Tell
 from kube.tree import Raw, map_at
 
@@ -147,12 +147,10 @@ class Lease:
             lease: Raw = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": self._name}}
             self._took(begun, await self._client.call("POST", self._folder, body=self._mine(lease)))
             return
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"GET {self._folder}/{self._name}", reply)
-        self._see(reply.body)
+        stored = reply.object(f"GET {self._folder}/{self._name}")
+        self._see(stored)
         if self._free():
-            body = self._mine(reply.body)
-            self._took(begun, await self._client.call("PUT", f"{self._folder}/{self._name}", body=body))
+            self._took(begun, await self._client.call("PUT", f"{self._folder}/{self._name}", body=self._mine(stored)))
 
     def _see(self, lease: Raw) -> None:
         spec = map_at(lease, "spec")
@@ -188,9 +186,8 @@ class Lease:
         faster."""
         if reply.status == 409:
             return
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"writing {self._folder}/{self._name}", reply)
-        self._seen, self._seen_at = map_at(reply.body, "spec"), self._clock()
+        stored = reply.object(f"writing {self._folder}/{self._name}")
+        self._seen, self._seen_at = map_at(stored, "spec"), self._clock()
         self._until = begun + GIVEN_UP * self._pace
 
     def _tell_turn(self) -> None:

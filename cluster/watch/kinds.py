@@ -261,6 +261,9 @@ WORKLOADS = (
 )
 """Kubernetes' own workloads; ``workload_kinds`` sets the trim that reads their templates."""
 KUEUE_WORKLOADS = replace(_workload("Workload", "workloads", admission_queues.GROUP), versions=QUEUES[0].versions, trim=untrimmed)
+ENDPOINT_SLICES = Watched(
+    kind="EndpointSlice", plural="endpointslices", group="discovery.k8s.io", versions=("v1",), namespaced=True, trim=untrimmed
+)
 EVENTS = Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, trim=event_alone)
 BERTH_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reportingComponent={CONTROLLER}"),))
 POD_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reason={NOT_CREATED}"),))
@@ -276,7 +279,7 @@ def _reports(kind: str, plural: str, api_version: str) -> Watched:
 
 REPORTS = (_reports(KIND, "reports", OPEN_REPORTS), _reports(PLAIN_KIND, "policyreports", POLICY_REPORTS))
 """The kinds of report, the preferred one first: OpenReports, and what it replaces."""
-ROWS = {row.kind: row for row in (*KINDS, NODE_CLASSES, PODS, REPLICA_SETS, *WORKLOADS, KUEUE_WORKLOADS, EVENTS, *REPORTS)}
+ROWS = {row.kind: row for row in (*KINDS, NODE_CLASSES, PODS, REPLICA_SETS, *WORKLOADS, KUEUE_WORKLOADS, ENDPOINT_SLICES, EVENTS, *REPORTS)}
 """Kind -> its row, of all kinds but those of the catalog (``workload_kinds``)."""
 SLICES = ROWS["ResourceSlice"]
 
