@@ -16,8 +16,7 @@ from kube.tree import Raw
 from policies.document import UNREAD
 from policies.policy import API_VERSION
 from policies.state.objects import Key
-from tests.support.cluster.collecting_store import at_once
-from tests.support.cluster.kind_digest import digest_of
+from tests.support.cluster.collecting_store import at_once, digest_of
 from tests.support.counts import count
 
 KINDS = ("GPUPolicy", "ClusterGPUPolicy", "Node")

@@ -13,8 +13,8 @@ from pathlib import Path
 from cluster.watch.kinds import KINDS, Watched
 from tests.e2e.faults.load import Load, Questions, sweep
 from tests.e2e.faults.marks import LABEL, OWN, RULED, Marks
+from tests.support.cluster.collecting_store import digest_of
 from tests.support.cluster.faulty_proxy import Proxy
-from tests.support.cluster.kind_digest import digest_of
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import nodes
 from tests.testcluster.addons.berth import SCOPE, Berth, create_namespace, manifests, register, serve
