@@ -244,7 +244,7 @@ async def _namespace_state(client: Client, namespace: str | None) -> tuple[str, 
 
 
 async def _namespace(client: Client, name: str) -> Raw:
-    reply = await client.call("GET", f"/api/v1/namespaces/{name}")
+    reply = await client.call("GET", NAMESPACE.path("v1", name=name))
     if reply.status == 404:
         raise InputError(file="cluster", message=f'there is no namespace "{name}"{await _near(client, name)}')
     if not reply.ok:
@@ -256,6 +256,6 @@ async def _namespace(client: Client, name: str) -> Raw:
 
 async def _near(client: Client, name: str) -> str:
     """Return a hint at the most similar namespace, if the user may list namespaces."""
-    reply = await client.call("GET", "/api/v1/namespaces")
+    reply = await client.call("GET", NAMESPACE.path("v1"))
     names = [str(item["metadata"]["name"]) for item in reply.body["items"]] if reply.ok else []
     return hint(name, names) or "; kubectl get namespaces lists them"

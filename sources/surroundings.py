@@ -65,7 +65,7 @@ async def _read(client: Client, namespace: str | None, target: Target, catalog: 
     surroundings = Surroundings(namespace=near.namespace, value={})
     if target is not None:
         surroundings = await _around(near, await _target(near, *target, catalog))
-    reply = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
+    reply = await client.call("GET", NAMESPACE.path("v1", name=near.namespace))
     if not reply.ok:
         near.unread["namespace"] = (
             f"you are not allowed to read namespace {near.namespace}: policies that select it by its labels may be missing"
