@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from analysis.conditions import ObjectStatus, in_steps
 from cluster.client.api_client import Client
-from cluster.client.errors import Failure, Garbled, Rejected
+from cluster.client.errors import Failure
+from cluster.watch.kinds import RESOURCE_QUOTAS
+from cluster.watch.listing import Listing
 from kube.labels import LabelSelector, selector_of
 from kube.tree import map_at, maps_in
 from policies.policy import REGISTRATION, Policy
@@ -154,33 +155,10 @@ class QuotaSearch:
             await turn.over()
 
 
-PAGE = 500
-MOST_PAGES = 200
-"""Most pages that are read: a hundred thousand quotas."""
-PATH = "/api/v1/resourcequotas"
-
-
 async def quotas(client: Client) -> dict[str, list[dict[str, str]]]:
     """Return namespace -> ``spec.hard`` of each of its ResourceQuotas. Raises Failure."""
-    found: dict[str, list[dict[str, str]]] = {}
-    query = {"limit": str(PAGE)}
-    for _ in range(MOST_PAGES):
-        reply = await client.call("GET", PATH, query=query)
-        if not reply.ok:
-            raise Rejected(f"GET {PATH}", reply)
-        if not isinstance(reply.body, dict):
-            raise Garbled(f"GET {PATH}: no list")
-        for namespace, hard in _hards(reply.body.get("items") or ()):
-            found.setdefault(namespace, []).append(hard)
-        going_on = (reply.body.get("metadata") or {}).get("continue")
-        if not going_on:
-            break
-        query = {"limit": str(PAGE), "continue": str(going_on)}
-    return found
-
-
-def _hards(items: Iterable[Any]) -> Iterable[tuple[str, dict[str, str]]]:
-    for item in items:
-        hard = (item.get("spec") or {}).get("hard")
-        if isinstance(hard, dict):
-            yield str(item["metadata"].get("namespace", "")), {str(name): str(amount) for name, amount in hard.items()}
+    amounts: dict[str, list[dict[str, str]]] = {}
+    for quota in (await Listing(client, RESOURCE_QUOTAS).all())[0]:
+        if quota["spec"] is not None:
+            amounts.setdefault(quota["metadata"]["namespace"], []).append(quota["spec"]["hard"])
+    return amounts

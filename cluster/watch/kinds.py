@@ -11,6 +11,7 @@ from urllib.parse import quote
 from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
 from analysis.world.happenings import NOT_CREATED
 from cluster.watch.trims import (
+    amounts_alone,
     discovery_alone,
     event_alone,
     labels_alone,
@@ -261,9 +262,21 @@ WORKLOADS = (
 )
 """Kubernetes' own workloads; ``workload_kinds`` sets the trim that reads their templates."""
 KUEUE_WORKLOADS = replace(_workload("Workload", "workloads", admission_queues.GROUP), versions=QUEUES[0].versions, trim=untrimmed)
+RESOURCE_QUOTAS = Watched(
+    kind="ResourceQuota",
+    plural="resourcequotas",
+    group="",
+    versions=("v1",),
+    namespaced=True,
+    need="advice",
+    most=64 * 2**10,
+    share="quotas",
+    trim=amounts_alone,
+)
 ENDPOINT_SLICES = Watched(
     kind="EndpointSlice", plural="endpointslices", group="discovery.k8s.io", versions=("v1",), namespaced=True, trim=untrimmed
 )
+_OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, ENDPOINT_SLICES)
 EVENTS = Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, trim=event_alone)
 BERTH_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reportingComponent={CONTROLLER}"),))
 POD_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reason={NOT_CREATED}"),))
@@ -279,7 +292,7 @@ def _reports(kind: str, plural: str, api_version: str) -> Watched:
 
 REPORTS = (_reports(KIND, "reports", OPEN_REPORTS), _reports(PLAIN_KIND, "policyreports", POLICY_REPORTS))
 """The kinds of report, the preferred one first: OpenReports, and what it replaces."""
-ROWS = {row.kind: row for row in (*KINDS, NODE_CLASSES, PODS, REPLICA_SETS, *WORKLOADS, KUEUE_WORKLOADS, ENDPOINT_SLICES, EVENTS, *REPORTS)}
+ROWS = {row.kind: row for row in (*KINDS, NODE_CLASSES, PODS, REPLICA_SETS, *WORKLOADS, *_OTHERS, EVENTS, *REPORTS)}
 """Kind -> its row, of all kinds but those of the catalog (``workload_kinds``)."""
 SLICES = ROWS["ResourceSlice"]
 

@@ -125,6 +125,13 @@ def owner_alone(value: Raw, api_version: str, kind: str) -> Raw:
     return {"uid": str(metadata.get("uid") or ""), "owner": controller_of(metadata)}
 
 
+def amounts_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a ResourceQuota to its amounts; its spec is None if it has none."""
+    hard = map_at(value, "spec").get("hard")
+    amounts = {"hard": {str(name): str(amount) for name, amount in hard.items()}} if isinstance(hard, dict) else None
+    return {"metadata": kept_metadata(value), "spec": amounts}
+
+
 def event_alone(value: Raw, api_version: str, kind: str) -> Raw:
     """Trim an Event to what it tells, a ``Happening`` under ``event``."""
     return {"metadata": {"name": value["metadata"]["name"]}, "event": happening(value)}

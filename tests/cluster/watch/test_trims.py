@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.audit.stored_pod import Controller, StoredPod, may_hold_devices, widest
-from cluster.watch.trims import PodTrim
+from cluster.watch.trims import PodTrim, amounts_alone
 from tests.support.generators.random_worlds import catalog
 
 Raw = dict[str, Any]
@@ -65,3 +65,12 @@ def test_a_pod_that_owns_others_tells_its_owner(labels: Raw, *, leads: bool) -> 
     value["metadata"] |= {"uid": "u", "labels": labels, "ownerReferences": [owner]}
     found = TRIM(value, "v1", "Pod")
     assert (found["uid"], found["owner"]) == (("u", Controller("apps/v1", "StatefulSet", "s", "s")) if leads else ("", None))
+
+
+@pytest.mark.parametrize(
+    ("spec", "kept"), [({"hard": {"pods": 9}, "scopes": []}, {"hard": {"pods": "9"}}), ({"hard": None}, None), (None, None)]
+)
+def test_a_quota_keeps_its_amounts_as_texts(spec: Raw | None, kept: Raw | None) -> None:
+    """One without amounts bounds nothing."""
+    value = {"metadata": {"name": "q", "namespace": "ns", "labels": {"x": "y"}}, "spec": spec}
+    assert amounts_alone(value, "v1", "ResourceQuota") == {"metadata": {"name": "q", "namespace": "ns"}, "spec": kept}
