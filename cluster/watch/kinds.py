@@ -230,7 +230,9 @@ KINDS = tuple(replace(kind, most=kind.most or (0 if kind.required else 64 * 2**1
 DECISIVE = tuple(kind for kind in KINDS if kind.need != "advice")
 """The kinds on which decisions rest."""
 QUEUES = tuple(kind for kind in KINDS if kind.group == admission_queues.GROUP)
-NODE_CLASSES = Watched(kind="EC2NodeClass", plural="ec2nodeclasses", group="karpenter.k8s.aws", versions=("v1", "v1beta1"), trim=spec_alone)
+NODE_CLASSES = Watched(
+    kind="EC2NodeClass", plural="ec2nodeclasses", group="karpenter.k8s.aws", versions=("v1", "v1beta1"), need="advice", trim=spec_alone
+)
 NOT_FINISHED = ("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed")
 """Finished pods hold nothing: to the watch, a pod that finishes is deleted (k8s.io/kubernetes pkg/registry/core/pod
 strategy.go, ToSelectableFields)."""
@@ -261,7 +263,9 @@ WORKLOADS = (
     _workload("CronJob", "cronjobs", "batch"),
 )
 """Kubernetes' own workloads; ``workload_kinds`` sets the trim that reads their templates."""
-KUEUE_WORKLOADS = replace(_workload("Workload", "workloads", admission_queues.GROUP), versions=QUEUES[0].versions, trim=untrimmed)
+KUEUE_WORKLOADS = replace(
+    _workload("Workload", "workloads", admission_queues.GROUP), versions=QUEUES[0].versions, need="advice", trim=untrimmed
+)
 RESOURCE_QUOTAS = Watched(
     kind="ResourceQuota",
     plural="resourcequotas",
@@ -277,7 +281,7 @@ ENDPOINT_SLICES = Watched(
     kind="EndpointSlice", plural="endpointslices", group="discovery.k8s.io", versions=("v1",), namespaced=True, trim=untrimmed
 )
 _OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, ENDPOINT_SLICES)
-EVENTS = Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, trim=event_alone)
+EVENTS = Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, need="advice", trim=event_alone)
 BERTH_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reportingComponent={CONTROLLER}"),))
 POD_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reason={NOT_CREATED}"),))
 """What is read of Events: the API server chooses by these fields, one at a time (pkg/registry/core/event/strategy.go)."""
