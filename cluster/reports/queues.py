@@ -174,7 +174,7 @@ BaseKey = tuple[str, str, str]
 class Bases:
     """The objects on which templates of other workloads rest, such as the runtime that a TrainJob names, in a bounded size.
 
-    It is the store of their reflectors, see ``cluster.survey.custom_workloads``. ``changed`` is set by every change.
+    It is the store of their reflectors, see ``cluster.watch.workload_kinds``. ``changed`` is set by every change.
     """
 
     def __init__(self, changed: asyncio.Event) -> None:
