@@ -36,24 +36,23 @@ def build(
     return index(platform, offers, catalog, first)
 
 
-def build_all(
-    names: Iterable[str],
+def tables_of(
     catalog: Catalog,
-    *,
+    platforms: Sequence[str],
     mig_strategy: str,
     families: frozenset[str],
     templates: Sequence[NodeTemplate],
-    unmaintained: frozenset[str] = frozenset(),
+    unmaintained: frozenset[str],
 ) -> dict[str, Table]:
-    """Return the tables of these platforms by name, side by side in one bit space, each with the values known
-    to any. ``unmaintained``: the label keys that are not to be written."""
+    """Return the tables of these platforms, or of all if none are given, in the catalog's order: side by side in one bit space, each with
+    the values known to all. Label keys that are ``unmaintained`` are not written."""
     built: dict[str, Table] = {}
     first = 0
-    for name in names:
-        platform = catalog.platforms[name]
-        built[name] = build(platform, catalog, mig_strategy=mig_strategy, families=families, templates=templates, first=first)
-        built[name].unmaintained = unmaintained
-        first += len(built[name].offers)
+    for name, platform in catalog.platforms.items():
+        if not platforms or name in platforms:
+            built[name] = build(platform, catalog, mig_strategy=mig_strategy, families=families, templates=templates, first=first)
+            built[name].unmaintained = unmaintained
+            first += len(built[name].offers)
     share_known(built.values())
     return built
 

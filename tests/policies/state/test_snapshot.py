@@ -10,8 +10,8 @@ from catalog import LONGEST_NAME, Resource
 from catalog.resources import OF_A_CLASS
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
+from policies.offers.build import tables_of
 from policies.offers.table import Table
-from policies.state.compilation import tables_of
 from policies.state.snapshot import Lookalikes, ServedTables, Snapshot
 from policies.verdict import Mode
 from tests.support import snapshots
