@@ -7,40 +7,41 @@ set, on the pod as it arrived: the difference is what it would have done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import chain
+from typing import NamedTuple
 
 from kube.pod import Pod
 from kube.tree import Raw
 from policies import messages, work_budget
-from policies.admitted import holding
 from policies.messages import OF_EDITS, phrase
+from policies.offers.device_costs import ANY
 from policies.patch import applied, valid_entries
 from policies.patch.valid_entries import ValidEntries
 from policies.planning import defaults, plan
+from policies.planning.devices import RequestedDevice, share
 from policies.planning.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
 from policies.planning.plan import Plan, ReviewedPod
-from policies.pods import updates
-from policies.pods.permissions import annotated_fraction
+from policies.pods.permissions import annotated_fraction, as_asked, asks_anew
 from policies.pods.projection import extract
 from policies.request import Request
-from policies.rules import RULES
+from policies.rules import RULES, Rule, acting_rules
 from policies.rules.device_counts import UNCOUNTED, UNKNOWN
-from policies.state.snapshot import Facts
-from policies.verdict import MOST_FOUND, NOTHING, AuditOutcome, Edit, Remark, Verdict, Violation
+from policies.state.snapshot import Facts, Snapshot
+from policies.verdict import MOST_FOUND, NOTHING, AuditOutcome, Edit, Holding, Remark, Verdict, Violation
 
 __all__ = ["Request", "arrived", "evaluate"]
 
-MUTATES = tuple(rule.mutate for rule in RULES if rule.mutate is not None)
-CHECKS = tuple(rule.check for rule in RULES if rule.check is not None)
-UPDATE_CHECKS = tuple(rule.check_update for rule in RULES if rule.check_update is not None)
-ADMITTED_CHECKS = tuple(rule.check_admitted for rule in RULES if rule.check_admitted is not None)
+_ADMITTED_CHECKS = tuple(rule.check_admitted for rule in RULES if rule.check_admitted is not None)
+_MOST_DEVICES = 10**6
+"""Of one pod: more than are in any machine. A quantity of Kubernetes may be 1e400, and one such pod must not spoil a counter for good."""
 
 
 def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict:
     """Return the verdict on one pod. ``read``: its projection (``projection.extract``), if that was made
     before. Raises PodError if the pod is not shaped like one."""
-    pod = updates.as_asked(Pod(extract(request.pod, facts.reads) if read is None else read), request.old_pod)
+    pod = as_asked(Pod(extract(request.pod, facts.reads) if read is None else read), request.old_pod)
     subject = plan.review_pod(request, facts, pod)
     if not (subject.devices.asked or pod.claims or annotated_fraction(pod) or _misspelt(pod, facts)):
         return Verdict(judged=False)
@@ -50,10 +51,12 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
 
     def evaluate_set(policies: Policies) -> PolicyOutcome:
         result = _outcome(facts, subject, policies)
-        return result._replace(patch=_patch(request, facts, pod, result, entries))
+        if result.violations or request.operation == "UPDATE":
+            return result
+        return result._replace(patch=applied.finish(pod.raw, result.edits, entries))
 
     outcome = evaluate_set(enforced)
-    is_admitted = _admits(request, outcome.violations)
+    is_admitted = request.phase == "validate" and request.operation == "CREATE" and not outcome.violations
     audited: tuple[AuditOutcome, ...] = ()
     uncounted = 0
     # No mutating webhook is called for an update: what would be denied of it is told where it is judged.
@@ -62,19 +65,14 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     return Verdict(
         edits=outcome.edits,
         violations=outcome.violations,
-        remarks=(*outcome.remarks, *(remark for check in ADMITTED_CHECKS if is_admitted for remark in check(subject, facts.snapshot))),
+        remarks=(*outcome.remarks, *(remark for check in _ADMITTED_CHECKS if is_admitted for remark in check(subject, facts.snapshot))),
         audit_outcomes=audited,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
         patch=outcome.patch,
-        holding=holding(subject, facts.snapshot) if is_admitted else NOTHING,
+        holding=_holding(subject, facts.snapshot) if is_admitted else NOTHING,
         missing=subject.devices.missing if any(violation.code in (UNCOUNTED, UNKNOWN) for violation in outcome.violations) else (),
     )
-
-
-def _admits(request: Request, violations: tuple[Violation, ...]) -> bool:
-    """Return whether the pod is created as it is now: /mutate has not the last word."""
-    return request.phase == "validate" and request.operation == "CREATE" and not violations
 
 
 def _misspelt(pod: Pod, facts: Facts) -> bool:
@@ -110,22 +108,15 @@ def arrived(request: Request, facts: Facts) -> Raw:
     return valid_entries.before(request.pod, _true(facts, subject, enforced), facts.snapshot.whole)
 
 
-def _patch(request: Request, facts: Facts, pod: Pod, outcome: PolicyOutcome, entries: list[applied.Entry]) -> tuple[dict[str, Any], ...]:
-    """Return the patch; empty for a pod that is denied, or only updated."""
-    if outcome.violations or request.operation == "UPDATE":
-        return ()
-    return applied.finish(pod.raw, outcome.edits, entries)
-
-
 def _outcome(facts: Facts, subject: ReviewedPod, policies: Policies) -> PolicyOutcome:
     """Return edits, violations and remarks under one set of policies."""
     if not policies or subject.actor.mirror:
         return PolicyOutcome()
-    if subject.request.operation == "UPDATE" and not updates.asks_anew(subject.pod, subject.request.old_pod, facts.snapshot.queues):
+    if subject.request.operation == "UPDATE" and not asks_anew(subject.pod, subject.request.old_pod, facts.snapshot.queues):
         # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
         plan_of_update = plan.make_plan(facts, subject, policies)
-        violations = (violation for check in UPDATE_CHECKS for violation in check(subject.request, plan_of_update))
-        return PolicyOutcome(violations=tuple(violations))
+        checks = (rule.check_update for rule in plan_of_update.demands.merged(acting_rules) if rule.check_update is not None)
+        return PolicyOutcome(violations=tuple(violation for check in checks for violation in check(subject.request, plan_of_update)))
     result = evaluate_policies(facts, subject, policies)
     remarks = result.remarks if subject.request.phase == "mutate" else ()
     if result.violations:  # nothing is edited then
@@ -151,14 +142,15 @@ def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: Policies) ->
     if request.phase == "mutate":
         made = defaults.choose(made)
     remarks = dict.fromkeys(made.remarks)  # in order, each once
-    for mutate in MUTATES if request.phase == "mutate" else ():
-        for written in mutate(request, made):
+    rules = made.demands.merged(acting_rules)
+    for rule in rules if request.phase == "mutate" else ():
+        for written in rule.mutate(request, made) if rule.mutate is not None else ():
             if isinstance(written, Edit):
                 edits.append(written)
             else:
                 remarks.setdefault(written)
     violations: list[Violation] = []
-    for found in _check(request, made):
+    for found in _check(request, made, RULES if made.violations else rules):
         if isinstance(found, Remark):
             remarks.setdefault(found)
         else:
@@ -168,12 +160,13 @@ def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: Policies) ->
     return PolicySetResult(made, tuple(edits), tuple(violations), tuple(remarks))
 
 
-def _check(request: Request, made: Plan) -> Iterator[Violation | Remark]:
-    """Yield every violation that this actor may be denied for; the others, about its placement, become
-    remarks."""
-    spared = messages.spared(made.actor.placement)
-    for check in CHECKS:
-        for found in check(request, made):
+def _check(request: Request, made: Plan, rules: Iterable[Rule]) -> Iterator[Violation | Remark]:
+    """Yield every violation that this actor may be denied for: of each rule first those that planning found. The others, about its
+    placement, become remarks."""
+    spared = messages.SPARED[made.actor.placement]
+    for rule in rules:
+        planned = [violation for violation in made.violations if violation.rule == rule.name] if made.violations else ()
+        for found in chain(planned, rule.check(request, made) if rule.check is not None else ()):
             yield _spared(found, made) if isinstance(found, Violation) and found.code in spared else found
 
 
@@ -186,3 +179,26 @@ def _spared(violation: Violation, made: Plan) -> Remark:
         path=violation.path,
         fields=violation.fields,
     )
+
+
+def _holding(subject: ReviewedPod, snapshot: Snapshot) -> Holding:
+    """Return what a pod will hold, with its node affinity written. A model is one of the catalog where the placement leaves only that,
+    else the family, else ``ANY``; a slice counts as the part of a device that it is at least."""
+    names, devices, usd = list(subject.space.wanted), dict[str, float](), 0.0
+    for device in subject.devices.asked:
+        number, model, each = _whole_devices(device, snapshot), ANY, None
+        if device.resource.name in names:
+            at = names.index(device.resource.name)
+            model, each = snapshot.costs.of((cell.table, cell.offered[at]) for cell in subject.space.cells if cell.possible)
+        devices[model] = devices.get(model, 0.0) + number
+        usd += number * (each or 0.0)
+    for claim in subject.devices.claimed:
+        devices[ANY] = devices.get(ANY, 0.0) + float(min(claim.count.least, _MOST_DEVICES))
+    return Holding(tuple([(model, devices[model]) for model in sorted(devices) if devices[model]]), usd)
+
+
+def _whole_devices(device: RequestedDevice, snapshot: Snapshot) -> float:
+    least = min(device.count.least, _MOST_DEVICES)
+    if device.resource.parts is None and device.resource.kind != "mig":
+        return float(least)
+    return float(Fraction(least) * share(device.resource, snapshot.catalog)[0])

@@ -172,7 +172,7 @@ class Holding(NamedTuple):
     """What a pod that is admitted will hold."""
 
     devices: tuple[tuple[str, float], ...] = ()
-    """(model, whole devices at least), each model once, sorted: see ``policies.admitted``."""
+    """(model, whole devices at least), each model once, sorted: see ``policies.engine``."""
     usd: float = 0.0
     """What they cost an hour at the least, in USD: devices of which no price is known count nothing."""
 

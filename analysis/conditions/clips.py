@@ -16,7 +16,7 @@ from kube.taints import TolerationPattern
 from policies.objects.wording import describe_value, field_at, phrase, value_at
 from policies.offers.constraints import Compiled
 from policies.offers.table import Axis
-from policies.planning.merged_settings import FOREVER, grants
+from policies.planning.requirements import FOREVER, grants
 from policies.policy import Default, Require
 from policies.state.snapshot import Snapshot
 

@@ -21,8 +21,8 @@ from analysis.effective.effective_rows import (
 from kube.taints import TolerationPattern, covers
 from policies.objects import wording
 from policies.planning.feasibility import list_bracketed
-from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
+from policies.planning.requirements import FOREVER
 from policies.pods.annotations import is_long
 from policies.rules.tolerations import toleration_of
 from policies.verdict import Edit, Remark

@@ -15,8 +15,8 @@ from policies.lru import LruCache
 from policies.messages import phrase
 from policies.objects.wording import cut_text
 from policies.offers.constraints import Compiled, Constraint, fields, who
-from policies.planning.merged_settings import FORBID
 from policies.planning.requirement_words import detail_constraints
+from policies.planning.requirements import FORBID
 from policies.verdict import Violation, at_field
 
 COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"

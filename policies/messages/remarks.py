@@ -236,6 +236,60 @@ ROWS = (
         has="have {value}",
         has_not="have no such label",
     ),
+    _row(  # the author's memory limit now has two users, and the kernel ends the container at it
+        "BERTH-224",
+        "shared memory that counts against the memory limit",
+        "author",
+        None,
+        of_edits=True,
+        text='container "{container}" gets {size} of memory at {at}, which counts against its memory limit {limit}; raise the limit,'
+        " or mount your own volume there (default of {policies:and})",
+    ),
+    _row(  # the platform team's default does not do what it says
+        "BERTH-225",
+        "a run-time default that does not apply as written",
+        "platform",
+        "skipped",
+        runtime_expected="default maxRuntime {given} does not apply: the author expects a longer run ({annotation})",
+        runtime_clipped="default maxRuntime {given} is clipped to what policies require: {most}",
+        volume_there="default sharedMemory does not apply: the pod has a volume {volume} that is not in memory",
+        class_not_allowed="default priorityClass {name} does not apply: no ClusterGPUPolicy allows it here (allow.priorityClasses)",
+    ),
+    _row(  # Kubernetes ends the author's run at a time that the author has not written
+        "BERTH-226",
+        "a time limit that was added",
+        "author",
+        None,
+        of_edits=True,
+        text="the pod sets no {path}, so it is stopped after {most}; set your own, and save checkpoints (required by {policies:and})",
+        shorter="the pod is stopped after {most}, the maximum here, which is before the time in {annotation}; save"
+        " checkpoints, and continue in a new pod (required by {policies:and})",
+    ),
+    _row(  # the platform team's default leaves the pod without a queue
+        "BERTH-227",
+        "a default queue that does not apply",
+        "platform",
+        "skipped",
+        queue_not_required="default queue {queue} of {system} does not apply: it is not a required queue",
+        queue_and_claims="default queue {queue} of {system} does not apply: {system} denies pods with resource claims",
+        of_the_workload="default queue {queue} is not written to the pod: {system} reads it from the owning workload ({key})",
+    ),
+    _row(  # the author's word is ignored in silence by the scheduler that reads it
+        "BERTH-228",
+        "a value that a scheduler ignores",
+        "author",
+        None,
+        near='{path} is "{value}", which is unknown and ignored; did you mean "{near}"?',
+        known_words='{path} is "{value}", which is unknown and ignored; write {values:or}, or remove it',
+    ),
+    _row(  # a machine's network stays idle, or the pod asks for what its machine does not have
+        "BERTH-229",
+        "network devices that are not requested",
+        "author",
+        "skipped",
+        text="the pod gets every GPU of its machine but no network device: its possible machines have different ones ({kinds});"
+        " select one instance type (default of {policies:and})",
+    ),
     _row(  # the platform team's catalog lacks the name: what is required of it is not judged as it is meant
         "BERTH-230",
         "an accelerator that is not in the catalog",
@@ -243,5 +297,81 @@ ROWS = (
         "skipped",
         text="pods request {name}, which is not in the catalog, so the strictest rules apply; list it in --catalog FILE, under resources or"
         " notAccelerators",
+    ),
+    _row(  # the author's claim gets a narrower device than it asks for, and may wait for it
+        "BERTH-241",
+        "devices that a default chose",
+        "author",
+        None,
+        of_edits=True,
+        chosen="{request} selects no device, so it only gets {constraints:and}; for another, write a selector (default of {policies:and})",
+    ),
+    _row(  # what it requires is not in force on these devices, and only another driver or a catalog can tell them apart
+        "BERTH-242",
+        "a constraint that a DRA driver can't express",
+        "platform",
+        "inexpressible",
+        text="{constraints:and} is not written to {request}: driver {driver} does not publish it",
+        models="{constraints:and} is not written to {request}: the names of {models} in driver {driver} are unknown (draDrivers of"
+        " --catalog)",
+    ),
+    _row(  # the author chose the spelling, nobody tells that Karpenter passes over it, and the other one works
+        "BERTH-243",
+        "a claim that Karpenter creates no node for",
+        "author",
+        None,
+        text="no node has such devices, and Karpenter creates none for a claim, so the pod waits; request {resource}: {count} in"
+        " resources.limits instead{served}",
+        by_class=' (DRA also serves it: DeviceClass "{device_class}")',
+        by_plugin=", served by a device plugin or a DeviceClass with that extendedResourceName",
+    ),
+    _row(  # Kueue holds a workload for ever and says so in an object of its own alone
+        "BERTH-244",
+        "a workload that its queue can't place",
+        "author",
+        None,
+        no_queue_near='{path} is "{queue}", not a known LocalQueue in namespace {namespace}: it waits forever; write "{near}"',
+        no_queue_others='{path} is "{queue}", not a known LocalQueue in namespace {namespace}: it waits forever; write {there:or}',
+        no_queue='{path} is "{queue}", and namespace {namespace} has no LocalQueue: it waits forever; run: kubectl get localqueues -A',
+        no_cluster_queue="LocalQueue {queue} uses ClusterQueue {cluster}, which is not known: it waits forever;"
+        " run: kubectl get clusterqueues",
+        stopped="{which} is stopped (spec.stopPolicy: {policy}): it waits until that is None; other queues: "
+        "kubectl get localqueues -n {namespace}",
+        another_namespace="ClusterQueue {cluster} of queue {queue} excludes namespace {namespace} (spec.namespaceSelector): "
+        "it waits forever; name another queue: kubectl get localqueues -n {namespace}",
+        not_covered="queue {queue} ({cluster}) covers no {resource}: it waits forever, unless Kueue's configuration maps it; "
+        "request {covered:or}, or add it to the ClusterQueue",
+        nothing_covered="queue {queue} ({cluster}) covers no {resource}: it waits forever, unless Kueue's configuration maps it; "
+        "add it to the ClusterQueue",
+        no_flavor="no flavor of queue {queue} ({cluster}) fits {template}, so it never runs: {why}; {fix}",
+        no_flavor_others="no flavor of queue {queue} ({cluster}) fits {template}, so it never runs: {why}; {fix}. {others:;}",
+        pods_denied="queue {queue} ({cluster}) admits {template}, but its pods never run: {why}; {fix}",
+        pods_denied_others="queue {queue} ({cluster}) admits {template}, but its pods never run: {why}; {fix}. {others:;}",
+        wrong_flavor="queue {queue} ({cluster}) may place {template} where its pods never run: {why}; "
+        "set a nodeSelector that only a suitable flavor matches; to see flavors, run: kubectl get resourceflavors -o yaml",
+        taint="{flavor} has taint {taint}",
+        label="{flavor} has {key}={value}",
+        policy="{policies:and} denies them in {flavor} ({code})",
+        place="policies select nodes outside {flavor}",
+        gone="flavor {flavor} is not known",
+        tolerate="tolerate it in the template, or in the flavor",
+        ask_for="select that, or name another queue: kubectl get localqueues -n {namespace}",
+        other_queue="name another queue: kubectl get localqueues -n {namespace}",
+        make_flavor="run: kubectl get resourceflavors",
+    ),
+    _row(  # the author's label or annotation is ignored in silence by the scheduler that it is meant for
+        "BERTH-246",
+        "a key that a scheduler ignores",
+        "author",
+        None,
+        near="{path} is not a key of {reader}, which ignores it; did you mean {right}?",
+        place="{path} is ignored: {reader} does not read it there; write {right}",
+    ),
+    _row(  # the pod runs without a GPU
+        "BERTH-256",
+        "a fractional GPU without its scheduler",
+        "author",
+        None,
+        fact="only KAI and Run:ai read {path}, but {scheduler} places the pod, so it gets no GPU; set {field} to {kai}",
     ),
 )

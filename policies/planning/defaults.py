@@ -20,11 +20,11 @@ from policies.offers.constraints import Compiled, CompiledTemplate, Constraint, 
 from policies.planning import feasibility
 from policies.planning.expressible import rows_as_said
 from policies.planning.feasibility import Cell, Space
-from policies.planning.merged_settings import FORBID, grants
 from policies.planning.mig_slice import choose_slice, slice_is_left, with_conflict
 from policies.planning.plan import Plan
 from policies.planning.precedence import left_out, neither_acts, speaks, spoken, unread
 from policies.planning.requirement_words import describe_expression
+from policies.planning.requirements import FORBID, grants
 from policies.pods.annotations import TEMPLATE, is_long
 from policies.verdict import Field, Violation, at_field
 
@@ -201,11 +201,7 @@ def _can_be_had(plan: Plan) -> bool:
     """Return whether something of R is left in some term, by what can be expressed there: on AKS, spot
     alone of [spot, reserved]."""
     left = (cell for cell in plan.space.cells if cell.leaves(plan.inside))
-    return any(not _writes(plan) or cell.leaves(plan.inside & rows_as_said(plan, cell)) for cell in left)
-
-
-def _writes(plan: Plan) -> bool:
-    return plan.snapshot.placed and plan.actor.affinity == "write"
+    return any(not plan.writes or cell.leaves(plan.inside & rows_as_said(plan, cell)) for cell in left)
 
 
 def _clipped(plan: Plan, constraints: Sequence[Constraint], names: Sequence[str]) -> Plan:
@@ -236,6 +232,6 @@ def _holds_spot(plan: Plan, cell: Cell) -> bool:
     the next call it reads as the pod's own requirement, and where it cannot be written, nothing is there."""
     if not cell.leaves(plan.inside):
         return False
-    rows = plan.required & rows_as_said(plan, cell) if _writes(plan) else plan.inside
+    rows = plan.required & rows_as_said(plan, cell) if plan.writes else plan.inside
     spot = rows & cell.table.by_capacity.get("spot", 0)
     return any(offered & spot for offered in cell.offered)

@@ -72,7 +72,7 @@ def terms_of(pod: Pod, aliases: Mapping[str, str]) -> tuple[RequiredTerm, ...]:
     """Return the terms that select anything, with newer label keys for older ones. An empty term selects
     nothing (kube-scheduler) and is left out; the result may be empty."""
     labels = pod.node_selector.items()
-    selector = tuple(AuthorExpression(aliases.get(k, k), "In", (str(v),), SELECTOR, _older(k, aliases)) for k, v in labels)
+    selector = tuple(AuthorExpression(aliases.get(k, k), "In", (str(v),), SELECTOR, k if k in aliases else "") for k, v in labels)
     if not pod.required:
         return (RequiredTerm(None, {}, selector),)
     return tuple(
@@ -86,11 +86,7 @@ def _expressions(raw: Raw, index: int, aliases: Mapping[str, str]) -> Iterator[A
     for j, e in enumerate(raw.get("matchExpressions") or ()):
         key, values = str(e.get("key", "")), tuple(str(v) for v in e.get("values") or ())
         where = f"nodeSelectorTerms[{index}].matchExpressions[{j}]"
-        yield AuthorExpression(aliases.get(key, key), str(e.get("operator", "")), values, where, _older(key, aliases))
-
-
-def _older(key: str, aliases: Mapping[str, str]) -> str:
-    return key if key in aliases else ""
+        yield AuthorExpression(aliases.get(key, key), str(e.get("operator", "")), values, where, key if key in aliases else "")
 
 
 class Cell(NamedTuple):

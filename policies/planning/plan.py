@@ -20,8 +20,7 @@ from policies.offers.table import Axis
 from policies.planning import devices
 from policies.planning.devices import RequestedDevice, RequestedDevices
 from policies.planning.feasibility import AuthorExpression, RequiredTerm, Space, Wanted, read_cells, terms_of
-from policies.planning.merged_settings import MergedSettings, deadline, seconds_of
-from policies.planning.requirements import Demands, demands
+from policies.planning.requirements import Demands, MergedSettings, deadline, demands
 from policies.pods import annotations as author
 from policies.pods import permissions
 from policies.pods.annotations import Author
@@ -78,9 +77,17 @@ class Plan(NamedTuple):
     policies: tuple[Compiled, ...]
     """The policies that apply to this pod, sorted by id."""
     devices: RequestedDevices
+    asked: tuple[RequestedDevice, ...]
+    """``devices.asked``: the devices asked for by resource name."""
+    vendors: frozenset[str]
+    """``devices.vendors``: by resource name, or by a readable claim's driver."""
     author: Author
     settings: MergedSettings
     demands: Demands
+    constraints: tuple[Constraint, ...]
+    """``demands.constraints``: those of every ``require``."""
+    required: int
+    """``demands.required``: the rows of ``require`` alone."""
     terms: tuple[RequiredTerm, ...]
     """The required terms that select something; one without index if the pod has none."""
     keys: frozenset[str]
@@ -88,6 +95,8 @@ class Plan(NamedTuple):
     placeable: bool
     """True if the nodes of all that is asked for by resource name are known, so that a default may choose
     among them."""
+    writes: bool
+    """True if required node affinity is written into the pod."""
     space: Space
     inside: int
     """R: the rows of ``require`` and of the defaults that were chosen."""
@@ -110,26 +119,6 @@ class Plan(NamedTuple):
     """Violations about the author's annotations, found while choosing."""
     joined: JoinedQueue | Idle | None = None
     """What ``default.queue`` does, on mutate."""
-
-    @property
-    def asked(self) -> tuple[RequestedDevice, ...]:
-        """The devices asked for by resource name."""
-        return self.devices.asked
-
-    @property
-    def vendors(self) -> frozenset[str]:
-        """The vendors of the devices asked for, by resource name or by a readable claim's driver."""
-        return self.devices.vendors
-
-    @property
-    def constraints(self) -> tuple[Constraint, ...]:
-        """The constraints of every ``require``."""
-        return self.demands.constraints
-
-    @property
-    def required(self) -> int:
-        """The rows of ``require`` alone."""
-        return self.demands.required
 
     def on_axis(self, axis: Axis) -> list[Constraint]:
         """Return every constraint of R on one axis: the required ones, then the chosen ones."""
@@ -220,7 +209,7 @@ def make_plan(facts: Facts, subject: ReviewedPod, policies: tuple[Compiled, ...]
     matches = tuple(c for c in policies if c in subject.matches)
     together, wanted = demands(facts.snapshot, policies, matches, subject.author.longest, subject.actor)
     own, is_mutated = subject.author, subject.request.phase == "mutate"
-    if is_mutated and seconds_of(subject.pod) is None and (limit := deadline(wanted.running, own.expected, subject.actor)):
+    if is_mutated and subject.pod.deadline is None and (limit := deadline(wanted, own.expected, subject.actor)):
         own = author.ended(own, limit.value)  # as it reads on the next call
         together, wanted = demands(facts.snapshot, policies, matches, own.longest, subject.actor)
     joined = joining(subject.pod, subject.actor, wanted.queues) if is_mutated else None
@@ -235,12 +224,17 @@ def make_plan(facts: Facts, subject: ReviewedPod, policies: tuple[Compiled, ...]
         actor=actor,
         policies=policies,
         devices=subject.devices,
+        asked=subject.devices.asked,
+        vendors=subject.devices.vendors,
         author=own,
         settings=wanted,
         demands=together,
+        constraints=together.constraints,
+        required=together.required,
         terms=subject.terms,
         keys=frozenset([authored.key for term in subject.terms for authored in term.expressions]),
         placeable=bool(asked_for) and all(facts.snapshot.lists(name) for name in asked_for),
+        writes=facts.snapshot.placed and actor.affinity == "write",
         space=subject.space,
         inside=together.required,
         violations=subject.author.violations,

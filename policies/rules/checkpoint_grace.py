@@ -177,7 +177,6 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     own grace, which replaces the pod's if the probe fails (KEP-2238), is held to the maximum alone: a server
     that hangs writes no checkpoint."""
     limit, grace = plan.settings.grace_max, plan.pod.grace
-    yield from (v for v in plan.violations if v.rule == NAME)
     yield from _below(request, plan)
     if limit is None:
         return

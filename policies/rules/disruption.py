@@ -22,8 +22,8 @@ from policies.fixes import write_or_leave_out
 from policies.messages import At, phrase
 from policies.objects.wording import cut_text
 from policies.offers.merging import TightestLimit
-from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
+from policies.planning.requirements import FOREVER
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
 

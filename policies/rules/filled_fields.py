@@ -25,10 +25,9 @@ from policies.fixes import write
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut_text
 from policies.offers.merging import NamedValue, TightestLimit, merge_named
-from policies.planning.merged_settings import deadline, seconds_of
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing
-from policies.planning.requirements import Demands
+from policies.planning.requirements import Demands, deadline
 from policies.pods.annotations import DURATION
 from policies.queues.joining import JoinedQueue
 from policies.request import Request
@@ -116,8 +115,8 @@ def _priorities(plan: Plan) -> Iterator[_Given | Remark]:
 
 def _deadlines(plan: Plan) -> Iterator[_Given | Remark]:
     """Yield the deadline, a remark on it for the author, and one for the platform team on a default that does not act as given."""
-    default, expected = plan.settings.running.max_runtime, plan.author.expected
-    limit = deadline(plan.settings.running, expected, plan.actor)
+    default, expected = plan.settings.max_runtime, plan.author.expected
+    limit = deadline(plan.settings, expected, plan.actor)
     if default is not None:
         given, fields = duration.format_duration(default.value), at_field("spec.default.maxRuntime", default.policies)
         found = None
@@ -140,24 +139,22 @@ MAX_RUNTIME = FilledField(
     name=DEADLINE,
     default="maxRuntime",
     values=_deadlines,
-    is_open=lambda plan: seconds_of(plan.pod) is None,
+    is_open=lambda plan: plan.pod.deadline is None,
 )
-CLASSES = (
-    FilledField(
-        rule="runtime_class",
-        name="runtimeClassName",
-        default="runtimeClass",
-        values=_named("runtime_class"),
-        is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("runtimeClassName"),
-    ),
-    FilledField(
-        rule="priority_class",
-        name="priorityClassName",
-        default="priorityClass",
-        values=_priorities,
-        is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("priorityClassName"),
-        replaces=OF_NO_CLASS,
-    ),
+RUNTIME_CLASS = FilledField(
+    rule="runtime_class",
+    name="runtimeClassName",
+    default="runtimeClass",
+    values=_named("runtime_class"),
+    is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("runtimeClassName"),
+)
+PRIORITY_CLASS = FilledField(
+    rule="priority_class",
+    name="priorityClassName",
+    default="priorityClass",
+    values=_priorities,
+    is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("priorityClassName"),
+    replaces=OF_NO_CLASS,
 )
 SCHEDULER = FilledField(
     rule="scheduler",
@@ -170,7 +167,7 @@ SCHEDULER = FilledField(
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
     """Yield a violation for a deadline past the longest time, or, once all mutators have run, for none."""
-    longest, seconds = plan.settings.running.longest, seconds_of(plan.pod)
+    longest, seconds = plan.settings.longest_run, plan.pod.deadline
     if longest is None or plan.actor.floor == "no":
         return
     most = duration.format_duration(longest.value)

@@ -23,8 +23,8 @@ from kube.taints import Taint, TolerationPattern, covers, may_tolerate
 from kube.tree import Raw
 from policies.fixes import leave_out
 from policies.messages import At, phrase
-from policies.planning.merged_settings import FORBID, grants
 from policies.planning.plan import Plan
+from policies.planning.requirements import FORBID, grants
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
 

@@ -97,7 +97,7 @@ def _unknown_values(plan: Plan) -> Iterator[Remark]:
 def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     """With, where a machine is new to everybody, by what its nodes will be known to be what is required."""
     platform, unknown = cell.table.platform, _unknown_value(plan, cell, authored)
-    if platform.labels.get(authored.key) != "type" or plan.actor.affinity != "write" or not plan.snapshot.placed:
+    if platform.labels.get(authored.key) != "type" or not plan.writes:
         return unknown
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
     if key is None:

@@ -32,7 +32,7 @@ INEXPRESSIBLE = "BERTH-205"
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Yield the edits term by term; a copy is inserted behind its original, so later indices move."""
-    if plan.actor.affinity != "write" or not plan.snapshot.placed or not plan.space.wanted:
+    if not plan.writes or not plan.space.wanted:
         return
     found, of_terms = term_plans(plan)
     yield from of_terms
@@ -107,7 +107,6 @@ def _who(added: Sequence[WrittenExpression]) -> tuple[str, ...]:
 def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
     """Yield violations for placement that the pod and the policies make impossible, and remarks on what they
     leave open."""
-    yield from (v for v in plan.violations if v.rule == NAME)
     yield from remarks.remark_placement(plan)
     if plan.actor.affinity == "no":
         yield from pinned.check(plan)
@@ -119,14 +118,14 @@ def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
     elif request.phase == "mutate":
         yield from _clashes(plan)
         yield from _divided(plan)
-    elif plan.actor.affinity == "write" and plan.snapshot.placed:
+    elif plan.writes:
         yield from _outside(plan)
 
 
 def _clashes(plan: Plan) -> Iterator[Violation | Remark]:
     """Yield a violation only if every remaining term names a value that the expression to write on its key
     excludes."""
-    if plan.actor.affinity != "write" or not plan.snapshot.placed or not any(cell.undecided for cell in plan.space.cells):
+    if not plan.writes or not any(cell.undecided for cell in plan.space.cells):
         return
     plans, of_terms = term_plans(plan)
     yield from of_terms
@@ -145,7 +144,7 @@ def _divided(plan: Plan) -> Iterator[Violation]:
     """
     demands = plan.demands
     axes = [axis for axis in AXES if demands.cluster[axis] and demands.own[axis]]
-    if not axes or plan.actor.affinity != "write" or not plan.snapshot.placed:
+    if not axes or not plan.writes:
         return
     cells = [cell for cell in plan.space.cells if cell.possible]
     for parts in (*((axis,) for axis in axes), axes):
