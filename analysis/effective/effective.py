@@ -153,7 +153,7 @@ def _by_condition(facts: Facts, kind: PodKind, sometimes: Sequence[Compiled], ba
     for compiled in _enforced(sometimes):
         conditions.setdefault(condition(compiled.policy), []).append(compiled)
     for title, policies in conditions.items():
-        names = tuple(c.policy.id for c in policies)
+        names = tuple(c.id for c in policies)
         one = example(facts, policies[0], kind)
         if one is None:
             yield Layer(title=title, policies=names, kind=None)
@@ -169,11 +169,11 @@ def _audit_outcomes(facts: Facts, kind: PodKind, compiled: Compiled, always: Seq
         one = example(facts, compiled, kind)
         always = () if one is None else effective_probe.match(facts, one).always
     chosen = condition(compiled.policy)
-    title = f"{compiled.policy.id} ({compiled.mode})" + (f", {chosen}" if chosen else "")
+    title = f"{compiled.id} ({compiled.mode})" + (f", {chosen}" if chosen else "")
     if one is None:
-        return Layer(title=title, policies=(compiled.policy.id,), kind=None)
+        return Layer(title=title, policies=(compiled.id,), kind=None)
     with_it = tuple(c for c in always if c.mode == "Enforce" or c is compiled)
-    return _difference(title, (compiled.policy.id,), one, look(facts, one, with_it), look(facts, one, _enforced(always)))
+    return _difference(title, (compiled.id,), one, look(facts, one, with_it), look(facts, one, _enforced(always)))
 
 
 def _difference(title: str, policies: tuple[str, ...], kind: PodKind, found: Look, base: Look) -> Layer:

@@ -14,16 +14,14 @@ workload are left to the review of the pod.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from kube.pod import CountInterval
 from kube.tree import pointer
 from policies.claims import checks, selectors
-from policies.claims.checks import EvaluatedParts
-from policies.claims.claim_request import ClaimPart, ClaimRequest, parts
-from policies.claims.defaults import is_certain
+from policies.claims.claim_request import ClaimPart, ClaimRequest, EvaluatedClaim, parts
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled
 from policies.patch import applied
@@ -42,17 +40,24 @@ def evaluate_claim(request: ClaimRequest, facts: Facts) -> Verdict:
         return Verdict(judged=False)
     count = of_claim(request.claim, facts.snapshot)
     matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count))
-    several = any(part.path[-2] == "firstAvailable" for part in found)
-    asked = _Claim(request, EvaluatedParts(found, count.most, several, facts.snapshot.catalog, facts.snapshot.merged), count.least)
-    outcome = asked.under(enforced_of(matched))
-    audited, uncounted = audit_outcomes(matched, outcome, asked.under, len(found)) if request.phase == "mutate" else ((), 0)
+    claim = EvaluatedClaim(
+        request=request,
+        parts=found,
+        least=count.least,
+        most=count.most,
+        catalog=facts.snapshot.catalog,
+        merged=facts.snapshot.merged,
+    )
+    evaluate = partial(_outcome, claim)
+    outcome = evaluate(enforced_of(matched))
+    audited, uncounted = audit_outcomes(matched, outcome, evaluate, len(found)) if request.phase == "mutate" else ((), 0)
     return Verdict(
         edits=outcome.edits,
         violations=outcome.violations,
         remarks=outcome.remarks,
         audit_outcomes=audited,
         uncounted=uncounted,
-        matched=tuple(c.policy.id for c in matched),
+        matched=tuple(c.id for c in matched),
         patch=outcome.patch,
     )
 
@@ -66,48 +71,35 @@ def _may_match(policy: Policy, count: CountInterval) -> bool:
     return match.gpus is None or count.possibly(match.gpus.min, match.gpus.max)
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    request: ClaimRequest
-    asked: EvaluatedParts
-    least: int
-
-    def under(self, policies: Sequence[Compiled]) -> PolicyOutcome:
-        """Return what comes of it under these policies together."""
-        denied = list(islice(checks.violations(self.asked, policies), MOST_FOUND))
-        defaulting = [c for c in policies if is_certain(c.policy, self.least)]
-        edits: list[Edit] = []
-        remarks: dict[Remark, None] = {}
-        unsaid: dict[Remark, None] = {}
-        theirs: list[tuple[ClaimPart, list[str]]] = []
-        together = selectors.Together(self.asked.catalog, policies, defaulting, self.asked.merged)
-        for part in () if self.request.chosen else self.asked.parts:
-            confinement, default = together.required(part), together.chosen(part)
-            if self.request.phase == "validate":
-                if not denied:
-                    denied += selectors.unconfined(part, confinement.wanted)
-                continue
-            wanted = (*confinement.wanted, *default.wanted)
-            denied += selectors.without_room(part, wanted)
-            edits += selectors.edits(part, wanted)
-            theirs.append((part, [one.demand.text for one in wanted]))
-            remarks |= dict.fromkeys(default.remarks)
-            unsaid |= dict.fromkeys(selectors.unsaid(part, (*confinement.lacking, *default.lacking)))
-        if denied:
-            return PolicyOutcome((), tuple(denied), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
-        return PolicyOutcome(tuple(edits), (), (*remarks, *unsaid), self._patch(edits, theirs))
-
-    def _patch(self, edits: Sequence[Edit], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> tuple[dict[str, Any], ...]:
-        made = self.request.made
-        return applied.finish(made, edits, _valid_entries(made, theirs)) if self.request.phase == "mutate" else ()
+def _outcome(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> PolicyOutcome:
+    """Return what comes of the claim under these policies together."""
+    request, is_mutated = claim.request, claim.request.phase == "mutate"
+    denied = list(islice(checks.violations(claim, policies), MOST_FOUND))
+    edits: list[Edit] = []
+    remarks: dict[Remark, None] = {}
+    unsaid: dict[Remark, None] = {}
+    theirs: list[tuple[ClaimPart, list[str]]] = []
+    for part in () if request.chosen else claim.parts:
+        confinement = selectors.require(claim, policies, part)
+        if not is_mutated:
+            if not denied:
+                denied += selectors.unconfined(part, confinement.wanted)
+            continue
+        default = selectors.default(claim, policies, part, confinement)
+        wanted = (*confinement.wanted, *default.wanted)
+        denied += selectors.without_room(part, wanted)
+        edits += selectors.edits(part, wanted)
+        theirs.append((part, [one.demand.text for one in wanted]))
+        remarks |= dict.fromkeys(default.remarks)
+        unsaid |= dict.fromkeys(selectors.unsaid(part, (*confinement.lacking, *default.lacking)))
+    if denied:
+        return PolicyOutcome((), tuple(denied), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
+    patch = applied.finish(request.made, edits, _valid_entries(request.made, theirs)) if is_mutated else ()
+    return PolicyOutcome(tuple(edits), (), (*remarks, *unsaid), patch)
 
 
 def _valid_entries(made: Mapping[str, Any], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[applied.Entry]:
     """Return the entries of ``berth.dev/applied`` that are true: of a selector that stands at their path, and that the policies in
     force write there."""
-    written = {(pointer((*part.path, "selectors"))): {_digest(text) for text in texts} for part, texts in theirs}
+    written = {(pointer((*part.path, "selectors"))): {digest(selectors.selector(text)) for text in texts} for part, texts in theirs}
     return [entry for entry in applied.intact_entries(made) if entry["is"] in written.get(entry["path"].rpartition("/")[0], ())]
-
-
-def _digest(text: str) -> str:
-    return digest({"cel": {"expression": text}})

@@ -4,54 +4,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from catalog import Catalog
 from policies.claims import cel
 from policies.claims.cel import Demand
-from policies.claims.claim_request import ClaimPart
+from policies.claims.claim_request import ClaimPart, EvaluatedClaim
 from policies.claims.confinement import Confinement, Lacking, Wanted, required
-from policies.claims.defaults import RULE, ClaimDefaults, choose_defaults, chosen, silent
-from policies.lru import LruCache
-from policies.messages import phrase
-from policies.objects.wording import cut_text
+from policies.claims.defaults import RULE, choose_defaults, chosen, is_certain, silent
+from policies.messages import cut_text, phrase
 from policies.offers.constraints import Compiled, fields, who
 from policies.verdict import Edit, Remark, Violation
 
 
-@dataclass(slots=True)
-class Together:
-    """What these policies demand of the parts of one claim: found once for each driver, type of devices and set of policies."""
+def require(claim: EvaluatedClaim, policies: Sequence[Compiled], part: ClaimPart) -> Confinement:
+    """Return what these policies require of a part: found once for each driver and set of policies."""
+    if part.devices is None:
+        return Confinement()
+    key = "claims.required", part.devices.driver, tuple(policies)
+    confinement: Confinement | None = claim.merged.get(key)
+    if confinement is None:
+        confinement = required(part.devices, claim.catalog, policies)
+        claim.merged.keep(key, confinement, _size(confinement.wanted))
+    return confinement
 
-    catalog: Catalog
-    policies: Sequence[Compiled]
-    defaulting: Sequence[Compiled]
-    """Those of them that match for certain."""
-    merged: LruCache[Any]
-    """What was found before (``Snapshot.merged``)."""
 
-    def required(self, part: ClaimPart) -> Confinement:
-        """Return what is required of a part."""
-        if part.devices is None:
-            return Confinement()
-        key = "claims.required", part.devices.driver, tuple(self.policies)
-        found: Confinement | None = self.merged.get(key)
-        if found is None:
-            found = required(part.devices, self.catalog, self.policies)
-            self.merged.keep(key, found, _size(found.wanted))
-        return found
-
-    def chosen(self, part: ClaimPart) -> ClaimDefaults:
-        """Return the defaults for a part."""
-        if part.devices is None or not self.defaulting or not silent(part):
-            return ClaimDefaults()
-        key = "claims.offered", part.devices.driver, part.type, tuple(self.policies), tuple(self.defaulting)
-        found: tuple[ClaimDefaults, ...] | None = self.merged.get(key)
-        if found is None:
-            found = choose_defaults(part.devices, part.type, self.catalog, self.policies, self.defaulting)
-            self.merged.keep(key, found, _size([one for offer in found for one in offer.wanted]))
-        return chosen(part, found, self.required(part))
+def default(claim: EvaluatedClaim, policies: Sequence[Compiled], part: ClaimPart, confinement: Confinement) -> Confinement:
+    """Return the defaults for a part on which ``policies`` require ``confinement``: found once for each driver, type of devices and set
+    of policies."""
+    defaulting = [c for c in policies if is_certain(c.policy, claim.least)]
+    if part.devices is None or not defaulting or not silent(part):
+        return Confinement()
+    key = "claims.offered", part.devices.driver, part.type, tuple(policies), tuple(defaulting)
+    offers: tuple[Confinement, ...] | None = claim.merged.get(key)
+    if offers is None:
+        offers = choose_defaults(part.devices, part.type, claim.catalog, policies, defaulting)
+        claim.merged.keep(key, offers, _size([wanted for offer in offers for wanted in offer.wanted]))
+    return chosen(part, offers, confinement)
 
 
 def _size(wanted: Sequence[Wanted]) -> int:
@@ -72,12 +60,12 @@ def missing(part: ClaimPart, wanted: Iterable[Wanted]) -> list[Wanted]:
 def edits(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Edit]:
     """Yield one edit for each selector that the part lacks."""
     for one in missing(part, wanted):
-        yield Edit(op="add", path=(*part.path, "selectors", "-"), rule=RULE, policies=who(one.constraints), value=selector(one.demand))
+        yield Edit(op="add", path=(*part.path, "selectors", "-"), rule=RULE, policies=who(one.constraints), value=selector(one.demand.text))
 
 
-def selector(demand: Demand) -> dict[str, Any]:
-    """Return a demand as a DeviceSelector."""
-    return {"cel": {"expression": demand.text}}
+def selector(text: str) -> dict[str, Any]:
+    """Return the text of a demand as a DeviceSelector."""
+    return {"cel": {"expression": text}}
 
 
 def unconfined(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Violation]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from policies.messages import denials, notices, remarks
-from policies.messages.row import SHORTER, At, Audience, Kind, MessageRow, Path, Phrase, Place, Placement, Word, phrase, rendered
+from policies.messages.row import SHORTER, At, Audience, Kind, MessageRow, Path, Phrase, Place, Placement, Word, cut_text, phrase, rendered
 
-__all__ = ["SHARED", "At", "Audience", "Kind", "MessageRow", "Path", "Phrase", "Place", "Placement", "Word", "phrase"]
+__all__ = ["SHARED", "At", "Audience", "Kind", "MessageRow", "Path", "Phrase", "Place", "Placement", "Word", "cut_text", "phrase"]
 
 SHARED = {
     "spared": "{fact}; {fix} (not denied: it is {actor:and})",

@@ -17,9 +17,9 @@ from catalog.names import CatalogNames
 from catalog.nearest import hint
 from kube.tree import dotted
 from policies.document import UNREAD, Document, InputError, objects
+from policies.messages import cut_text
 from policies.objects.field_types import Kind
 from policies.objects.object_parser import ParsedObject, ParseReport, kind_of_object, read_object
-from policies.objects.wording import cut_text
 from policies.policy import NodeTemplate, Policy, PolicySet
 
 LONGEST_MESSAGE = 500
@@ -30,16 +30,12 @@ LONGEST_MESSAGE = 500
 class Understood:
     """One object of a cluster: its typed form, or everything that is wrong with it."""
 
-    kind: Kind
-    namespace: str | None
-    name: str
-    policy: Policy | None
-    template: NodeTemplate | None
-    """One of ``policy`` and ``template`` is set, unless there are ``errors``."""
-    errors: tuple[str, ...]
+    acting: Policy | NodeTemplate | None = None
+    """None if there are ``errors``."""
+    errors: tuple[str, ...] = ()
     """For example, ``spec.require.families.in[0]: unknown GPU family "hoper"; did you mean "hopper"?``."""
-    warnings: tuple[str, ...]
-    templates: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...] = ()
+    templates: tuple[tuple[str, str], ...] = ()
     """(where, name) of each GPUNodeTemplate that it names; that it exists is not checked here."""
 
 
@@ -50,28 +46,11 @@ def understand(value: Mapping[str, Any], kind: Kind, names: CatalogNames) -> Und
     at ``LONGEST_MESSAGE`` characters.
     """
     if UNREAD in value:
-        metadata, error = (
-            value["metadata"],
-            f"spec: is {value[UNREAD]}; shorten it, or delete unused policies and apply it again",
-        )
-        return Understood(
-            kind=kind,
-            namespace=metadata.get("namespace"),
-            name=metadata["name"],
-            policy=None,
-            template=None,
-            errors=(error,),
-            warnings=(),
-            templates=(),
-        )
+        return Understood(errors=(f"spec: is {value[UNREAD]}; shorten it, or delete unused policies and apply it again",))
     report = ParseReport()
     found = read_object(Document(file="", value=value), kind, names, report, other_fields_are_wrong=False)
     return Understood(
-        kind=kind,
-        namespace=found.namespace,
-        name=found.name,
-        policy=found.policy,
-        template=found.template,
+        acting=found.policy or found.template,
         errors=tuple(cut_text(f"{dotted(error.path)}: {error.message}", LONGEST_MESSAGE) for error in report.errors),
         warnings=tuple(cut_text(f"{dotted(one.path)}: {one.message}", LONGEST_MESSAGE) for one in report.warnings),
         templates=tuple((dotted(path), name) for path, name in found.templates),

@@ -51,6 +51,8 @@ class Compiled:
     it."""
 
     policy: Policy
+    id: str
+    """``policy.id``"""
     mode: Mode
     """the policy's mode, already capped by --max-mode"""
     require: tuple[Constraint, ...]
@@ -108,6 +110,7 @@ class Compiler:
             constraints.append(self.sharing(name, "spec.require.sharing", require.sharing))
         return Compiled(
             policy=policy,
+            id=name,
             mode=MODES[min(MODES.index(policy.mode), MODES.index(max_mode))],
             require=tuple(constraints),
             require_long=self.long(name, "spec.require.longRuns", require.long_runs),

@@ -82,4 +82,4 @@ def merge_named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], 
     if not given:
         return None
     values = {value for _, value in given}
-    return NamedValue(values.pop() if len(values) == 1 else None, tuple(c.policy.id for c, _ in given))
+    return NamedValue(values.pop() if len(values) == 1 else None, tuple(c.id for c, _ in given))

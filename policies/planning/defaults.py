@@ -18,11 +18,10 @@ from policies.fixes import write_or_leave_out
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, CompiledTemplate, Constraint, fields, meet, who
 from policies.planning import feasibility
-from policies.planning.expressible import rows_as_said
+from policies.planning.affinity_terms import rows_as_said
 from policies.planning.feasibility import Cell, Space
 from policies.planning.mig_slice import choose_slice, slice_is_left, with_conflict
-from policies.planning.plan import Plan
-from policies.planning.precedence import left_out, neither_acts, speaks, spoken, unread
+from policies.planning.plan import Plan, left_out, neither_acts, speaks, spoken, unread
 from policies.planning.requirement_words import describe_expression
 from policies.planning.requirements import FORBID, grants
 from policies.pods.annotations import TEMPLATE, is_long
@@ -63,7 +62,7 @@ def _choose_template(plan: Plan) -> Plan:
 
 def _by_default(plan: Plan, name: str, names: tuple[str, ...]) -> Plan:
     on = [(one, "spec.default.nodeTemplate") for one in names]
-    own = [c for c in plan.policies if c.policy.id in names and c.policy.namespace is not None]
+    own = [c for c in plan.policies if c.id in names and c.policy.namespace is not None]
     template = plan.snapshot.templates.get(name)
     if template is None or (own and name not in plan.settings.allowed_templates):
         found = phrase("not there" if template is None else "not allowed", name=name)
@@ -115,7 +114,7 @@ def _annotation(why: str, name: str, advice: Phrase, more: Phrase, on: tuple[Fie
 
 
 def _granters(plan: Plan, name: str) -> tuple[str, ...]:
-    return tuple(c.policy.id for c in plan.policies if name in c.policy.allow.node_templates)
+    return tuple(c.id for c in plan.policies if name in c.policy.allow.node_templates)
 
 
 def _take(plan: Plan, template: CompiledTemplate, names: tuple[str, ...]) -> Plan | None:

@@ -167,7 +167,7 @@ def read_one(snapshot: Snapshot, table: Table, term: RequiredTerm, wanted: Wante
             renamed.append(authored)
             positive -= {"sharing"} if is_product(table.platform, authored.key) else set()  # how it is shared, the key then does not say
     for template in snapshot.templates.values():
-        if demands(term, template):
+        if selects_template(term, template):
             rows &= template.rows
             positive.update(AXES)
         else:
@@ -181,7 +181,7 @@ def _offered(table: Table, rows: int, wanted: Wanted) -> tuple[tuple[int, ...], 
     return offered, 0 not in offered, table.of_vendors(tuple(wanted))
 
 
-def demands(term: RequiredTerm, template: CompiledTemplate) -> bool:
+def selects_template(term: RequiredTerm, template: CompiledTemplate) -> bool:
     """Return whether only nodes with all of the template's labels can match."""
     return all(term.has(label) for label in template.labels)
 

@@ -54,12 +54,12 @@ def audit_outcomes(
         kept = {_place(edit) for edit in edits}
         outcomes.append(
             AuditOutcome(
-                policy=policy.policy.id,
+                policy=policy.id,
                 mode=policy.mode,
                 edits=tuple(edit for edit in edits if _edit_identity(edit) not in identities),
                 dropped=() if outcome.violations else tuple(edit for edit, place in places if place not in kept),
                 violations=tuple(violation for violation in outcome.violations if violation.key not in denied),
-                remarks=tuple(remark for remark in outcome.remarks if policy.policy.id in remark.policies),
+                remarks=tuple(remark for remark in outcome.remarks if policy.id in remark.policies),
                 patch=() if outcome.violations else outcome.patch,
             )
         )

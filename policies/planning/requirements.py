@@ -99,11 +99,11 @@ class Demands:
     settings: dict[tuple[Calm, Calm], MergedSettings] = field(default_factory=dict)
     """The merged settings by the actor's (grace, disruption), computed as they are needed."""
     spoken: dict[Hashable, Any] = field(default_factory=dict)
-    """The merged defaults: by function (``merged``), or by axis (``policies.planning.precedence`` alone)."""
+    """The merged defaults: by function (``merged``), or by axis (``policies.planning.plan`` alone)."""
     rows: dict[Hashable, int] = field(default_factory=dict)
-    """Used by ``policies.planning.expressible`` alone: the rows left in any term once all axes are written."""
+    """Used by ``policies.planning.affinity_terms`` alone: the rows left in any term once all axes are written."""
     whole: dict[Hashable, Sayable | None] = field(default_factory=dict)
-    """Used by ``policies.planning.expressible`` alone: the rendering of an axis that a platform uses in
+    """Used by ``policies.planning.affinity_terms`` alone: the rendering of an axis that a platform uses in
     any term; None: it cannot express all of it."""
 
     def merged(self, merge: Callable[[Demands], T]) -> T:
@@ -157,7 +157,7 @@ def _together(
         required=meet(everything(snapshot), constraints),
         required_by_cluster=meet(everything(snapshot), of_cluster),
         scopes=scopes,
-        choosing=tuple(c.policy.id for scope in scopes for c in scope if _chooses_nodes(c)),
+        choosing=tuple(c.id for scope in scopes for c in scope if _chooses_nodes(c)),
         default_runs=tuple(runs for c in matches if (runs := c.policy.default.long_runs) is not None),
     )
 
@@ -185,28 +185,26 @@ def merge_settings(policies: Sequence[Compiled], matches: Sequence[Compiled], gr
     granted = [pattern for allow in allows for pattern in allow.tolerations]
     tolerate, ungranted = _tolerate(matches, granted)
     return MergedSettings(
-        grace=most((c.policy.default.grace, c.policy.id) for c in _for(grace, matches)),
-        grace_min=most((c.policy.require.grace_min, c.policy.id) for c in policies),
-        grace_max=least((c.policy.require.grace_max, c.policy.id) for c in policies),
-        protect=most(
-            (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, matches) for p in [c.policy.default.protect_for]
-        ),
-        protect_max=least((c.policy.require.protection_max, c.policy.id) for c in policies),
-        repair=tuple(c.policy.id for c in matches if c.policy.default.repair),
-        taints=tuple(c.policy.id for c in matches if c.policy.default.accelerator_taints),
+        grace=most((c.policy.default.grace, c.id) for c in _for(grace, matches)),
+        grace_min=most((c.policy.require.grace_min, c.id) for c in policies),
+        grace_max=least((c.policy.require.grace_max, c.id) for c in policies),
+        protect=most((FOREVER if p == "Always" else p, c.id) for c in _for(disruption, matches) for p in [c.policy.default.protect_for]),
+        protect_max=least((c.policy.require.protection_max, c.id) for c in policies),
+        repair=tuple(c.id for c in matches if c.policy.default.repair),
+        taints=tuple(c.id for c in matches if c.policy.default.accelerator_taints),
         tolerate=tolerate,
         ungranted=ungranted,
         granted=tuple(granted),
-        forbid=tuple((pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
+        forbid=tuple((pattern, c.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
         allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
-        longest_run=least((c.policy.require.max_runtime, c.policy.id) for c in policies),
+        longest_run=least((c.policy.require.max_runtime, c.id) for c in policies),
         max_runtime=_max_runtime(_for(grace, matches)),
         queues=merge_queues(policies, matches),
     )
 
 
 def _max_runtime(policies: Sequence[Compiled]) -> TightestLimit | None:
-    limits = (most((c.policy.default.max_runtime, c.policy.id) for c in scope) for scope in by_scope(policies))
+    limits = (most((c.policy.default.max_runtime, c.id) for c in scope) for scope in by_scope(policies))
     return next(filter(None, limits), None)
 
 
@@ -229,9 +227,9 @@ def _tolerate(
     for compiled in policies:
         for pattern in compiled.policy.default.tolerate:
             if compiled.policy.namespace is None or any(grants(g, pattern) for g in granted):
-                by_pattern.setdefault(pattern, []).append(compiled.policy.id)
+                by_pattern.setdefault(pattern, []).append(compiled.id)
             else:
-                denied.append((pattern, compiled.policy.id))
+                denied.append((pattern, compiled.id))
     ordered = sorted(by_pattern.items(), key=lambda item: (item[0].key, item[0].value or "", item[0].effect or ""))
     return tuple((pattern, tuple(sorted(who))) for pattern, who in ordered), tuple(denied)
 

@@ -44,7 +44,7 @@ class MergedQueues:
 def merge_queues(policies: Sequence[Compiled], matches: Sequence[Compiled]) -> MergedQueues:
     """Merge the settings of these policies. ``matches``: those whose defaults act."""
     scopes = by_scope(matches)
-    demands = [(queues, c.policy.id) for c in policies if (queues := c.policy.require.queue) is not None]
+    demands = [(queues, c.id) for c in policies if (queues := c.policy.require.queue) is not None]
     return MergedQueues(
         default=merge_named(scopes, lambda default: default.queue),
         required=Required(common(queues for queues, _ in demands), tuple(who for _, who in demands)) if demands else None,

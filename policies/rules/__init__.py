@@ -43,7 +43,7 @@ from policies.rules import (
     topology,
 )
 from policies.rules.node_affinity import rule as node_affinity
-from policies.rules.queues import keys, queue, words
+from policies.rules.queues import queue, words
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Remark, Violation
 
@@ -93,8 +93,8 @@ RULES = (
     Rule("runtime_class", filled_fields.RUNTIME_CLASS.mutate, fields=("default.runtime_class",)),
     Rule("priority_class", filled_fields.PRIORITY_CLASS.mutate, fields=("default.priority_class",)),
     Rule("queue", queue.mutate, queue.check, queue.check_update, fields=("default.queue", "require.queue")),
-    Rule("queue_words", words.mutate),
-    Rule("queue_keys", keys.mutate),
+    Rule("queue_words", words.mutate_words),
+    Rule("queue_keys", words.mutate_keys),
     Rule("scheduler", filled_fields.SCHEDULER.mutate, fields=("default.scheduler_name",)),
     Rule("topology", topology.mutate, fields=("default.topology",)),
     Rule("network_devices", network_devices.mutate, fields=("default.network_devices",)),

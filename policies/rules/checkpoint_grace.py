@@ -21,8 +21,7 @@ from kube import duration
 from kube.pod import GRACE, PROBES, mapping_at
 from kube.tree import Path
 from policies.fixes import write, write_or_leave_out
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.merging import TightestLimit
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing

@@ -60,7 +60,7 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     keys = fraction_keys(old.annotations)
     if keys and plan.policies and old.node_name and not annotated_fraction(Pod(request.pod)):
         path: Path = ("metadata", "annotations", keys[0])
-        fact, by = phrase("gone", path=At(path)), tuple(compiled.policy.id for compiled in plan.policies)
+        fact, by = phrase("gone", path=At(path)), tuple(compiled.id for compiled in plan.policies)
         fields = at_field("spec.require", by)
         yield Violation(code=UNCOUNTED, found=fact, advice=phrase("leave it"), rule=NAME, policies=by, path=path, fields=fields)
 
@@ -79,7 +79,7 @@ class CountLimits(NamedTuple):
 
 def merge_limits(demands: Demands) -> CountLimits:
     """Return the smallest maximum, and the numbers that every policy with ``oneOf`` lists."""
-    limits = [(limit, c.policy.id) for c in demands.policies if (limit := c.policy.require.gpus_per_pod)]
+    limits = [(limit, c.id) for c in demands.policies if (limit := c.policy.require.gpus_per_pod)]
     one_of = [(set(limit.one_of), policy) for limit, policy in limits if limit.one_of]
     return CountLimits(
         most=least((limit.max, policy) for limit, policy in limits),
@@ -145,7 +145,7 @@ def _shared(plan: Plan) -> Iterator[Violation]:
     for way, words, path, fixes in _ways(plan):
         ways.setdefault((way, words), (path, fixes))
     for (way, words), (path, fixes) in ways.items():
-        policies = tuple(c.policy.id for c in plan.policies if c.policy.require.sharing and way not in c.policy.require.sharing)
+        policies = tuple(c.id for c in plan.policies if c.policy.require.sharing and way not in c.policy.require.sharing)
         if policies:
             yield Violation(
                 code="BERTH-117",
@@ -200,7 +200,7 @@ def _of_resource(plan: Plan, resource: Resource) -> Iterator[tuple[Sharing, str]
 def _mixed(plan: Plan) -> Iterator[Violation]:
     if len({one.resource.kind for one in plan.asked}) < 2:
         return
-    policies = tuple(c.policy.id for c in plan.policies)
+    policies = tuple(c.id for c in plan.policies)
     asked: dict[Path, dict[str, str]] = {}
     for one in plan.asked:
         for container in one.containers:
@@ -220,7 +220,7 @@ def _mixed(plan: Plan) -> Iterator[Violation]:
 
 
 def _misspelt(plan: Plan) -> Iterator[Violation]:
-    policies, misspellings = tuple(c.policy.id for c in plan.policies), plan.snapshot.catalog.misspellings
+    policies, misspellings = tuple(c.id for c in plan.policies), plan.snapshot.catalog.misspellings
     for container in plan.pod.containers:
         for name in container.resource_names:
             right = misspellings.get(name)
@@ -240,7 +240,7 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
     slices = [a for a in plan.asked if a.resource.profile is not None and a.resource.name.startswith("nvidia.com/mig-")]
     if not slices:
         return
-    policies = tuple(c.policy.id for c in plan.policies)
+    policies = tuple(c.id for c in plan.policies)
     profiles = {p.resource for gpu in plan.snapshot.catalog.gpus for p in gpu.mig}
     hints = 0
     for asked in slices:

@@ -19,8 +19,7 @@ from kube import duration
 from kube.pod import Pod
 from kube.tree import Path
 from policies.fixes import write_or_leave_out
-from policies.messages import At, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, cut_text, phrase
 from policies.offers.merging import TightestLimit
 from policies.planning.plan import Plan
 from policies.planning.requirements import FOREVER

@@ -22,8 +22,7 @@ from kube import duration
 from kube.pod import DEADLINE, DEFAULT_SCHEDULER, OF_NO_CLASS
 from kube.tree import Path
 from policies.fixes import write
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.merging import NamedValue, TightestLimit, merge_named
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing

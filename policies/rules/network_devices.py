@@ -13,8 +13,7 @@ from collections.abc import Iterator
 
 from catalog import Network
 from kube.pod import is_requested
-from policies.messages import phrase
-from policies.objects.wording import cut_text
+from policies.messages import cut_text, phrase
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
 from policies.request import Request
@@ -51,7 +50,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
 
 
 def _policies(demands: Demands) -> tuple[str, ...]:
-    return tuple(sorted(compiled.policy.id for scope in demands.scopes for compiled in scope if compiled.policy.default.network_devices))
+    return tuple(sorted(compiled.id for scope in demands.scopes for compiled in scope if compiled.policy.default.network_devices))
 
 
 def _networks(plan: Plan, resource: str) -> tuple[set[Network], bool]:

@@ -20,8 +20,7 @@ from kube.quantity import QuantityError, parse
 from kube.requests import Shortfall, shortfalls
 from kube.tree import Path
 from policies.fixes import equalize, round_amounts
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
 from policies.request import Request
@@ -75,7 +74,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
 
 def merge_equal(demands: Demands) -> dict[str, tuple[str, ...]]:
     """Return the policies that require it for each kind of ``requestsEqualLimits``; no kind that none requires."""
-    kinds = ((kind, c.policy.id) for c in demands.policies for kind in c.policy.require.requests_equal_limits)
+    kinds = ((kind, c.id) for c in demands.policies for kind in c.policy.require.requests_equal_limits)
     equal: dict[str, tuple[str, ...]] = {}
     for kind, policy in kinds:
         equal[kind] = (*equal.get(kind, ()), policy)

@@ -16,8 +16,7 @@ from typing import Any
 from kube import quantity
 from kube.pod import NONE, Container, is_requested, list_at, mapping_at
 from kube.tree import Raw
-from policies.messages import phrase
-from policies.objects.wording import cut_text
+from policies.messages import cut_text, phrase
 from policies.offers.merging import TightestLimit, most
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
@@ -52,7 +51,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
 
 
 def _size(demands: Demands) -> TightestLimit | None:
-    return most((compiled.policy.default.shared_memory, compiled.policy.id) for scope in demands.scopes for compiled in scope)
+    return most((compiled.policy.default.shared_memory, compiled.id) for scope in demands.scopes for compiled in scope)
 
 
 def _shares_its_hosts(plan: Plan) -> bool:

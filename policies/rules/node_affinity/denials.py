@@ -11,12 +11,11 @@ from catalog.nearest import nearest_slice
 from kube.labels import Expression
 from kube.pod import TERMS
 from policies.fixes import Fix, choose_label, rename, request_fewer
-from policies.messages import Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import Phrase, cut_text, phrase
 from policies.offers.constraints import Constraint, fields, who
 from policies.offers.selectors import natural
 from policies.offers.table import Axis
-from policies.planning.feasibility import AuthorExpression, Cell, demands
+from policies.planning.feasibility import AuthorExpression, Cell, selects_template
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import describe_expression, detail_constraints, explain_missing, list_constraints, place_of_label
 from policies.rules.node_affinity import NAME
@@ -124,7 +123,7 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
                 authored=authored,
             )
     for template in plan.snapshot.templates.values():
-        if demands(cell.term, template):
+        if selects_template(cell.term, template):
             authored = next(s for s in cell.term.expressions if template.template.labels[0][0] in (s.key, s.alias))
             words = phrase("of template", authored=describe_expression(authored), template=template.template.name)
             yield _Input(template.rows & table.all, words, authored=authored)
@@ -134,7 +133,7 @@ def _other_templates(plan: Plan, cell: Cell) -> int:
     """Return the rows that exist only on the nodes of templates which this term does not name."""
     rows = 0
     for name, template in plan.snapshot.templates.items():
-        rows |= 0 if demands(cell.term, template) else cell.table.templated.get(name, 0)
+        rows |= 0 if selects_template(cell.term, template) else cell.table.templated.get(name, 0)
     return rows
 
 

@@ -19,8 +19,7 @@ from typing import Any
 from kube.pod import TERMS
 from kube.tree import Path, Raw
 from policies.offers.table import AXES, Axis
-from policies.planning.affinity_terms import PlatformTerm, WrittenExpression, held, term_plans
-from policies.planning.expressible import sayable
+from policies.planning.affinity_terms import PlatformTerm, WrittenExpression, held, sayable, term_plans
 from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
 from policies.request import Request

@@ -20,8 +20,7 @@ from math import ceil
 from kube.pod import Pod
 from kube.tree import Path
 from policies.fixes import Fix, leave_out, write
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, SLURM, SLURM_TIME, System, owners_of, value_of

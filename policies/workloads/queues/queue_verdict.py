@@ -73,7 +73,7 @@ def evaluate_queue(
         remarks=outcome.remarks,
         audit_outcomes=audited,
         uncounted=uncounted,
-        matched=tuple(c.policy.id for c in matched),
+        matched=tuple(c.id for c in matched),
         judged=bool(matched),
         patch=outcome.patch,
     )

@@ -39,7 +39,7 @@ def build(*objects: dict[str, Any], **options: Any) -> Snapshot:
 
 
 def seen(built: Snapshot, namespace: str) -> list[str]:
-    return [c.policy.id for c in built.facts_for(namespace).policies]
+    return [c.id for c in built.facts_for(namespace).policies]
 
 
 def test_a_namespace_sees_its_own_policies_and_the_clusters() -> None:
