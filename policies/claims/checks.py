@@ -10,7 +10,7 @@ from kube.taints import TolerationPattern, may_tolerate
 from policies.claims.claim_request import ClaimPart, EvaluatedClaim
 from policies.claims.confinement import FIELDS, can_be_told, device_fields, has_such, types_of
 from policies.messages import cut_text, phrase
-from policies.offers.constraints import Compiled, Constraint, fields, who
+from policies.offers.constraints import Compiled, Constraint, fields
 from policies.planning.requirement_words import detail_constraints
 from policies.planning.requirements import FORBID
 from policies.verdict import Violation, at_field
@@ -46,26 +46,25 @@ def _more_than(claim: EvaluatedClaim, most: int, code: str, policies: tuple[str,
         found = phrase("claim has more", count=claim.most, most=most)
         advice = phrase("ask for fewer", most=most) if most else phrase("ask for allowed")
         more = (phrase("any way"),) if claim.several else ()
-        yield Violation(code=code, found=found, advice=advice, more=more, rule=COUNTS, policies=policies, fields=on)
+        yield Violation(code=code, found=found, advice=advice, more=more, rule=COUNTS, fields=on)
         return
     for part in claim.parts:
         if part.choice.most is None:
             found, advice = phrase("claim asks for all", request=part.where, most=most), phrase("write a count", most=most)
-            yield Violation(code=code, found=found, advice=advice, rule=COUNTS, policies=policies, fields=on)
+            yield Violation(code=code, found=found, advice=advice, rule=COUNTS, fields=on)
 
 
 def _admins(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> Iterator[Violation]:
     """Yield a violation per request with ``adminAccess``: devices that others hold are in no count, and
     break exclusive use of a GPU."""
-    by = tuple(sorted(c.id for c in policies if c.policy.require.gpus_per_pod or c.policy.require.sharing))
     on = (
         *((c.id, "spec.require.gpusPerPod") for c in policies if c.policy.require.gpus_per_pod),
         *((c.id, "spec.require.sharing") for c in policies if c.policy.require.sharing),
     )
-    for part in claim.parts if by else ():
+    for part in claim.parts if on else ():
         if part.choice.admin:
             found, advice = phrase("fact", request=part.where), phrase("fix", request=part.where)
-            yield Violation(code="BERTH-116", found=found, advice=advice, rule=COUNTS, policies=by, fields=on)
+            yield Violation(code="BERTH-116", found=found, advice=advice, rule=COUNTS, fields=on)
 
 
 def _classes(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> Iterator[Violation]:
@@ -139,9 +138,9 @@ def _smallest(claim: EvaluatedClaim, part: ClaimPart, judged: Sequence[_Judged])
 
 def _conflict(demands: Sequence[Constraint]) -> Violation:
     named = tuple(cut_text(f"{c.by[0].rpartition('/')[2]} ({c.text})", max(16, 98 // len(demands) - 5)) for c in demands)
-    found, by, on = phrase("one" if len(named) == 1 else "several", demands=named), who(demands), fields(demands)
+    found = phrase("one" if len(named) == 1 else "several", demands=named)
     advice, more = phrase("fix the policies"), (detail_constraints(demands),)
-    return Violation(code="BERTH-122", found=found, advice=advice, more=more, rule=NODES, policies=by, fields=on)
+    return Violation(code="BERTH-122", found=found, advice=advice, more=more, rule=NODES, fields=fields(demands))
 
 
 def _outside(part: ClaimPart, device_class: str, demands: Sequence[Constraint]) -> Violation:
@@ -152,8 +151,7 @@ def _outside(part: ClaimPart, device_class: str, demands: Sequence[Constraint]) 
     else:
         found = phrase("class unknown", request=part.where, device_class=cut_text(device_class, 40), wanted=wanted)
         more.append(phrase("class is unknown"))
-    by, on = who(demands), fields(demands)
-    return Violation(code="BERTH-126", found=found, advice=phrase("ask for class"), more=tuple(more), rule=NODES, policies=by, fields=on)
+    return Violation(code="BERTH-126", found=found, advice=phrase("ask for class"), more=tuple(more), rule=NODES, fields=fields(demands))
 
 
 def _tolerations(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> Iterator[Violation]:
@@ -171,6 +169,5 @@ def _forbidden(part: ClaimPart, i: int, pattern: TolerationPattern, policy: str)
         found=phrase("of claim", index=i, request=part.where, taint=str(pattern)),
         advice=phrase("remove that"),
         rule=TOLERATIONS,
-        policies=(policy,),
         fields=at_field(FORBID, (policy,)),
     )

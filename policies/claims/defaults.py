@@ -17,7 +17,7 @@ from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import Confinement, Lacking, Wanted, device_fields, hosts, of_machines, types_of
 from policies.messages import Phrase, phrase
 from policies.objects.wording import phrase as field_text
-from policies.offers.constraints import Compiled, Constraint
+from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.offers.machine_fields import in_machine
 from policies.offers.merging import NamedValue, by_scope, first_given
 from policies.policy import MachineFields, Policy
@@ -148,8 +148,7 @@ def _told(part: ClaimPart, found: Confinement) -> Confinement:
     new = [one for one in found.wanted if not cel.implied(one.demand, [demand for demand in given if demand is not None])]
     constraints = list(dict.fromkeys(c for one in new for c in one.constraints))
     texts = tuple(dict.fromkeys(c.text for c in constraints))
-    names = tuple(sorted({name for c in constraints for name in c.by}))
-    told = phrase("chosen", request=part.where, constraints=texts, policies=names)
+    told = phrase("chosen", request=part.where, constraints=texts, policies=who(constraints))
     remarks = (_remark("BERTH-241", told, constraints),) if new else ()
     return Confinement(found.wanted, found.lacking, (*found.remarks, *remarks))
 
@@ -160,6 +159,4 @@ def _differ(given: Sequence[tuple[Compiled, object]], axis: str) -> Remark:
 
 
 def _remark(code: str, found: Phrase, constraints: Sequence[Constraint]) -> Remark:
-    names = tuple(sorted({name for c in constraints for name in c.by}))
-    on = tuple((name, c.field) for c in constraints for name in c.by)
-    return Remark(code=code, found=found, rule=RULE, policies=names, fields=on)
+    return Remark(code=code, found=found, rule=RULE, fields=fields(constraints))

@@ -78,7 +78,6 @@ def unconfined(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Violation]
             advice=phrase("again"),
             more=(phrase("wanted", wanted=text), phrase("undone"), phrase("text", text=one.demand.text)),
             rule=RULE,
-            policies=who(one.constraints),
             fields=fields(one.constraints),
         )
 
@@ -93,7 +92,6 @@ def without_room(part: ClaimPart, wanted: Sequence[Wanted]) -> Iterator[Violatio
             found=phrase("full", request=part.where, number=number, wanted=cut_text(" and ".join(c.text for c in constraints), 48)),
             advice=phrase("fewer", most=cel.MOST - len(new)),
             rule=RULE,
-            policies=who(constraints),
             fields=fields(constraints),
         )
 
@@ -106,4 +104,4 @@ def unsaid(part: ClaimPart, lacking: Iterable[Lacking]) -> Iterator[Remark]:
             found = phrase("models", constraints=texts, driver=driver, models=one.models, request=part.where)
         else:
             found = phrase("text", constraints=texts, driver=driver, request=part.where)
-        yield Remark(code="BERTH-242", found=found, rule=RULE, policies=who(one.constraints), fields=fields(one.constraints))
+        yield Remark(code="BERTH-242", found=found, rule=RULE, fields=fields(one.constraints))

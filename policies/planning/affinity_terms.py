@@ -209,7 +209,7 @@ def _inexpressible(plan: Plan, cell: Cell, axis: Axis, expressed: Sayable) -> It
     for c in constraints:
         if (c in unexpressed or platform in c.inexpressible) and not c.field.startswith("spec.default"):
             found = phrase("text", constraint=c.text, platform=platform)
-            yield Remark(code="BERTH-205", found=found, rule="node_affinity", policies=who([c]), fields=fields([c]))
+            yield Remark(code="BERTH-205", found=found, rule="node_affinity", fields=fields([c]))
 
 
 def _implied(plan: Plan, cell: Cell, axis: Axis, inside: int) -> bool:

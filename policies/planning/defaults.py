@@ -99,14 +99,12 @@ def _by_annotation(plan: Plan, name: str) -> Plan:
 def _annotation(why: str, name: str, advice: Phrase, more: Phrase, on: tuple[Field, ...] = (), near: str | None = None) -> Violation:
     path: Path = ("metadata", "annotations", TEMPLATE)
     found = phrase(why, path=At(path), name=name[:40])
-    policies = tuple(sorted({policy for policy, _ in on}))
     return Violation(
         code="BERTH-152",
         found=found,
         advice=advice,
         more=(more,),
         rule="node_affinity",
-        policies=policies,
         path=path,
         fields=on,
         fixes=write_or_leave_out(path, near),

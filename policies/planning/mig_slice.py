@@ -14,7 +14,7 @@ from kube.quantity import whole as whole_number
 from kube.tree import Path
 from policies.fixes import leave_out
 from policies.messages import At, Phrase, phrase
-from policies.offers.constraints import fields, who
+from policies.offers.constraints import fields
 from policies.offers.selectors import slice_by_label
 from policies.offers.table import Table
 from policies.planning import feasibility
@@ -111,7 +111,6 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
                 found=found,
                 advice=phrase("fix"),
                 rule="mig_resources",
-                policies=who(plan.constraints),
                 path=ANNOTATION,
                 fields=fields(plan.constraints),
                 fixes=leave_out(ANNOTATION),

@@ -32,7 +32,7 @@ from policies.pods import permissions
 from policies.pods.annotations import Author, is_long
 from policies.pods.permissions import Actor, actor_of, workloads_of
 from policies.policy import Policy
-from policies.queues.joining import Idle, JoinedQueue, joining
+from policies.queues import DefaultQueue, joining
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Field, Remark, Violation
@@ -127,7 +127,7 @@ class Plan(NamedTuple):
     """Remarks about defaults, in order."""
     violations: tuple[Violation, ...] = ()
     """Violations about the author's annotations, found while choosing."""
-    joined: JoinedQueue | Idle | None = None
+    joined: DefaultQueue | None = None
     """What ``default.queue`` does, on mutate."""
 
     def on_axis(self, axis: Axis) -> list[Constraint]:
@@ -224,7 +224,7 @@ def make_plan(facts: Facts, subject: ReviewedPod, policies: tuple[Compiled, ...]
         together, wanted = demands(facts.snapshot, policies, matches, own.longest, subject.actor)
     joined = joining(subject.pod, subject.actor, wanted.queues) if is_mutated and wanted.queues.default is not None else None
     actor = subject.actor
-    if isinstance(joined, JoinedQueue) and joined.moves:  # as it reads on the next call
+    if joined is not None and joined.moves:  # as it reads on the next call
         actor = permissions.joined_actor(actor, joined.system.scheduler, facts.snapshot.queues)
     asked_for = subject.space.wanted
     return Plan(

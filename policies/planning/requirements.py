@@ -20,7 +20,7 @@ from policies.planning.feasibility import everything
 from policies.pods.annotations import is_long
 from policies.pods.permissions import Actor, Calm
 from policies.policy import LongRuns
-from policies.queues.merged_queues import MergedQueues, merge_queues
+from policies.queues import MergedQueues, merge_queues
 from policies.state.snapshot import Snapshot
 
 T = TypeVar("T")

@@ -205,7 +205,6 @@ def _conflict(floor: TightestLimit, limit: TightestLimit) -> Violation:
         advice=phrase("fix the policies"),
         more=(phrase("both", one=floor.policies[0], other=limit.policies[0], **bounds),),
         rule=NAME,
-        policies=tuple(sorted({*floor.policies, *limit.policies})),
         fields=(*at_field(_MIN, floor.policies), *at_field(_MAX, limit.policies)),
     )
 
@@ -218,7 +217,6 @@ def _too_short(plan: Plan, floor: TightestLimit) -> Violation:
         advice=phrase("fix", path=At(_PATH), least=floor.value),
         more=(explain_missing(plan, NAME), *service),
         rule=NAME,
-        policies=floor.policies,
         path=_PATH,
         fields=at_field(_MIN, floor.policies),
         fixes=write(_PATH, floor.value),
@@ -241,7 +239,6 @@ def _too_long(path: Path, seconds: int, limit: TightestLimit, *more: Phrase) -> 
         advice=phrase("fix", path=At(path), most=limit.value) if path == _PATH else phrase("of probe", most=limit.value),
         more=more,
         rule=NAME,
-        policies=limit.policies,
         path=path,
         fields=at_field(_MAX, limit.policies),
         fixes=write(path, limit.value) if path == _PATH else write_or_leave_out(path, limit.value),

@@ -7,7 +7,7 @@ Judges  ``gpusPerPod``, by the largest number that the pod may get; fractions an
         name that is a listed misspelling (the API server stores nvdia.com/gpu, and the pod stays pending for
         ever); a slice that no model has. Devices of a DeviceClass by its vendor alone: their model is not known here. A
         claim's selectors are checked with the claim (``policies.claims``), the nodes of a class's resource name with placement
-        (``policies.offers.served``)
+        (``policies.offers.build``)
 Never   counts an unreadable amount as zero
 """
 
@@ -25,7 +25,7 @@ from kube.tree import Path
 from policies.claims.confinement import FIELDS, device_fields, has_such, settles
 from policies.fixes import Fix, amount_paths, choose_label, leave_out, rename, request_whole, round_amounts
 from policies.messages import At, Phrase, phrase
-from policies.offers.constraints import Compiled, Constraint, fields, who
+from policies.offers.constraints import Compiled, Constraint, fields
 from policies.offers.merging import TightestLimit, least
 from policies.planning.devices import Claimed, RequestedDevice, fix_counts, of_claim
 from policies.planning.plan import Plan
@@ -60,9 +60,8 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     keys = fraction_keys(old.annotations)
     if keys and plan.policies and old.node_name and not annotated_fraction(Pod(request.pod)):
         path: Path = ("metadata", "annotations", keys[0])
-        fact, by = phrase("gone", path=At(path)), tuple(compiled.id for compiled in plan.policies)
-        fields = at_field("spec.require", by)
-        yield Violation(code=UNCOUNTED, found=fact, advice=phrase("leave it"), rule=NAME, policies=by, path=path, fields=fields)
+        fact, on = phrase("gone", path=At(path)), at_field("spec.require", (compiled.id for compiled in plan.policies))
+        yield Violation(code=UNCOUNTED, found=fact, advice=phrase("leave it"), rule=NAME, path=path, fields=on)
 
 
 _MAX, _ONE_OF, _SHARING = "spec.require.gpusPerPod.max", "spec.require.gpusPerPod.oneOf", "spec.require.sharing"
@@ -124,9 +123,8 @@ def _none_of(plan: Plan, count: CountInterval, limits: CountLimits) -> Violation
 
 
 def _of_count(plan: Plan, code: str, found: Phrase, advice: Phrase, allowed: Sequence[int], on: tuple[Field, ...]) -> Violation:
-    by, path = tuple(policy for policy, _ in on), _only_request(plan)
     fixes = tuple(fix_counts(plan.devices, allowed, plan.snapshot.catalog))
-    return Violation(code=code, found=found, advice=advice, rule=NAME, policies=by, path=path, fields=on, fixes=fixes)
+    return Violation(code=code, found=found, advice=advice, rule=NAME, path=_only_request(plan), fields=on, fixes=fixes)
 
 
 def _uncounted(plan: Plan, limits: CountLimits) -> Violation:
@@ -134,9 +132,8 @@ def _uncounted(plan: Plan, limits: CountLimits) -> Violation:
     assumed."""
     cause = _what_is_open(plan)
     fields = (*at_field(_MAX, limits.most.policies if limits.most else ()), *at_field(_ONE_OF, limits.one_of_by))
-    by = tuple(sorted({policy for policy, _ in fields}))
     cause = cause._replace(found=phrase("fact", open=cause.found))
-    return Violation(code=UNCOUNTED, **cause._asdict(), rule=NAME, policies=by, fields=fields)
+    return Violation(code=UNCOUNTED, **cause._asdict(), rule=NAME, fields=fields)
 
 
 def _shared(plan: Plan) -> Iterator[Violation]:
@@ -152,7 +149,6 @@ def _shared(plan: Plan) -> Iterator[Violation]:
                 found=phrase("fact", shared=words, way=way, admitted=tuple(_admitted(plan))),
                 advice=phrase("fix"),
                 rule=NAME,
-                policies=policies,
                 path=path,
                 fields=at_field(_SHARING, policies),
                 fixes=fixes,
@@ -363,7 +359,6 @@ def _apart(plan: Plan) -> Iterator[Violation]:
                 found=phrase("apart", kind=kind, claim=name, count=str(count), policies=by, least=least),
                 advice=phrase("together", least=least),
                 rule=NAME,
-                policies=by,
                 path=_CLAIMS,
                 fields=at_field("spec.match.gpus.min", by),
             )
@@ -396,5 +391,4 @@ def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
 
 
 def _violation(cause: _Cause, demands: list[Constraint]) -> Violation:
-    more, by, on = (detail_constraints(demands),), who(demands), fields(demands)
-    return Violation(code=UNKNOWN, **cause._asdict(), more=more, rule=NAME, policies=by, fields=on)
+    return Violation(code=UNKNOWN, **cause._asdict(), more=(detail_constraints(demands),), rule=NAME, fields=fields(demands))

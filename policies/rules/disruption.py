@@ -124,7 +124,6 @@ def _violation(plan: Plan, protection: Protection, limit: TightestLimit) -> Viol
         found=phrase("fact", path=At(path), value=shown, most=most),
         advice=phrase("set or remove", most=most) if durations else phrase("remove"),
         rule=NAME,
-        policies=limit.policies,
         path=path,
         fields=at_field("spec.require.protection.max", limit.policies),
         fixes=write_or_leave_out(path, most if durations else None),

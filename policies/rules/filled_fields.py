@@ -28,7 +28,6 @@ from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing
 from policies.planning.requirements import Demands, deadline
 from policies.pods.annotations import DURATION
-from policies.queues.joining import JoinedQueue
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
 
@@ -90,7 +89,7 @@ def _named(attribute: str, implied: str = "") -> Callable[[Plan], Iterator[Named
 
 def _is_movable(plan: Plan) -> bool:
     """Return whether policies may name the pod's scheduler."""
-    is_joined = isinstance(plan.joined, JoinedQueue) and plan.joined.moves
+    is_joined = plan.joined is not None and plan.joined.moves
     return plan.actor.moves and plan.pod.scheduler in ("", DEFAULT_SCHEDULER) and not is_joined
 
 
@@ -109,7 +108,7 @@ def _priorities(plan: Plan) -> Iterator[_Given | Remark]:
             yield default
         else:
             found, fields = phrase("class not allowed", name=cut_text(name, 40)), at_field("spec.default.priorityClass", default.policies)
-            yield Remark(code="BERTH-225", found=found, rule="priority_class", policies=default.policies, fields=fields)
+            yield Remark(code="BERTH-225", found=found, rule="priority_class", fields=fields)
 
 
 def _deadlines(plan: Plan) -> Iterator[_Given | Remark]:
@@ -124,7 +123,7 @@ def _deadlines(plan: Plan) -> Iterator[_Given | Remark]:
         elif limit is not None and limit.value < default.value:
             found = phrase("runtime clipped", given=given, most=duration.format_duration(limit.value))
         if found is not None:
-            yield Remark(code="BERTH-225", found=found, rule=MAX_RUNTIME.rule, policies=default.policies, fields=fields)
+            yield Remark(code="BERTH-225", found=found, rule=MAX_RUNTIME.rule, fields=fields)
     if limit is not None:
         variant = "shorter" if expected is not None and expected > limit.value else "text"
         shown, policies = duration.format_duration(limit.value), limit.policies
@@ -184,7 +183,6 @@ def _violation(longest: TightestLimit, found: Phrase, more: Phrase) -> Violation
         advice=phrase("fix", path=At(_DEADLINE), most=longest.value),
         more=(more,),
         rule=MAX_RUNTIME.rule,
-        policies=longest.policies,
         path=_DEADLINE,
         fields=at_field("spec.require.maxRuntime", longest.policies),
         fixes=write(_DEADLINE, longest.value),

@@ -40,7 +40,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     if others or len(kinds) > 1:
         texts = sorted(f"{count} {name}" for _, network in kinds for name, count in network)
         found = phrase("text", kinds=cut_text(", ".join([*texts, *(["none known"] if others else [])]), 60), policies=policies)
-        yield Remark(code="BERTH-229", found=found, rule=NAME, policies=policies, fields=at_field("spec.default.networkDevices", policies))
+        yield Remark(code="BERTH-229", found=found, rule=NAME, fields=at_field("spec.default.networkDevices", policies))
         return
     ((_, network),) = kinds
     for name, number in network:

@@ -151,7 +151,6 @@ def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies:
         found=phrase("fact", container=_name(container), amount=cut_text(str(value), 12), name=name),
         advice=_set("fix", (*container.path, "resources", side, name)),
         rule=NAME,
-        policies=policies,
         path=(*container.path, "resources", side, name),
         fields=at_field(_FIELD, policies),
         fixes=tuple(round_amounts(container, name)),
@@ -166,7 +165,7 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
         advice = _set("set", (*resources, "limits", name), value=str(asked))
         path, fields = (*resources, "requests", name), at_field(_FIELD, policies)
         fixes = equalize(resources, name, limit=None, request=asked)
-        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, policies=policies, path=path, fields=fields, fixes=fixes)
+        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, path=path, fields=fields, fixes=fixes)
     elif asked is not None and not _equal(limit, asked):
         found = phrase("differs", container=_name(container), asked=cut_text(str(asked), 12), name=name, limit=cut_text(str(limit), 12))
         side, value = ("requests", limit) if parse(limit) else ("limits", asked)
@@ -177,7 +176,6 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
             advice=advice,
             more=(phrase("why"),),
             rule=NAME,
-            policies=policies,
             path=(*resources, side, name),
             fields=at_field(_FIELD, policies),
             fixes=equalize(resources, name, limit=limit if parse(limit) else None, request=asked if parse(asked) else None),
@@ -195,7 +193,6 @@ def _cpu_and_memory(wrong: Iterable[Shortfall], policies: tuple[str, ...]) -> It
             found=phrase("fact", who=who, name=name, request=_amount(asked), limit=_amount(limit)),
             advice=_set("set", (*at.path, side, name), value=phrase("an amount") if value is None else cut_text(str(value), 12)),
             rule=NAME,
-            policies=policies,
             path=(*at.path, side, name),
             fields=at_field(_FIELD, policies),
             fixes=equalize(at.path, name, limit=limit if at.limit(name) else None, request=asked if at.request(name) else None),

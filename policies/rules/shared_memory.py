@@ -37,8 +37,8 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         return
     there = next((volume for volume in volumes(plan.pod.spec) if volume.get("name") == VOLUME), None)
     if there is not None and not _in_memory(there):
-        found, on = phrase("volume there", volume=VOLUME), at_field("spec.default.sharedMemory", size.policies)
-        yield Remark(code="BERTH-225", found=found, rule=NAME, policies=size.policies, fields=on)
+        on = at_field("spec.default.sharedMemory", size.policies)
+        yield Remark(code="BERTH-225", found=phrase("volume there", volume=VOLUME), rule=NAME, fields=on)
         return
     amount = quantity.binary(size.value)
     yield from (_limited(container, amount, size.policies) for container in lacking if "memory" in container.limits)

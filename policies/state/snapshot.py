@@ -16,9 +16,9 @@ from policies.facts.device_requests import DeviceClass
 from policies.facts.places import KnownPlaces
 from policies.facts.served_resources import Served, served
 from policies.lru import LruCache
+from policies.offers.build import with_served
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.offers.device_costs import DeviceCosts
-from policies.offers.served import with_served
 from policies.offers.table import Table
 from policies.pods import unlisted_accelerators
 from policies.pods.projection import Reads, reads

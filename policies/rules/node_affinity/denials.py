@@ -12,7 +12,7 @@ from kube.labels import Expression
 from kube.pod import TERMS
 from policies.fixes import Fix, choose_label, rename, request_fewer
 from policies.messages import Phrase, cut_text, phrase
-from policies.offers.constraints import Constraint, fields, who
+from policies.offers.constraints import Constraint, fields
 from policies.offers.selectors import natural
 from policies.offers.table import Axis
 from policies.planning.feasibility import AuthorExpression, Cell, selects_template
@@ -47,7 +47,6 @@ def contradiction(plan: Plan) -> Violation:
         advice=_fix(plan, cell, options),
         more=(detail_constraints(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
         rule=NAME,
-        policies=who(demands),
         path=place_of_label(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
         fixes=tuple(chain.from_iterable(_fixes(*option) for option in options)),
@@ -75,7 +74,6 @@ def _conflict(demands: Sequence[Constraint], variant: str) -> Violation:
         advice=phrase("fix the policies"),
         more=(detail_constraints(demands),),
         rule=NAME,
-        policies=who(demands),
         fields=fields(demands),
     )
 
@@ -227,7 +225,6 @@ def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expres
         advice=phrase("use", allowed=_one_of(allowed)) if allowed else phrase("remove"),
         more=(detail_constraints(asked), phrase("written", key=expression.key, operator=expression.operator, values=expression.values)),
         rule=NAME,
-        policies=who(asked),
         path=place_of_label(authored),
         fields=fields(asked),
         fixes=choose_label(authored.written, allowed),
@@ -244,7 +241,6 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
         advice=phrase("fix"),
         more=(explain_missing(plan, NAME),),
         rule=NAME,
-        policies=who(constraints),
         path=TERMS if index is None else (*TERMS, index),
         fields=fields(constraints),
     )

@@ -34,9 +34,8 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             yield from _daemon(plan)
         return
     labels = plan.snapshot.cluster.nodes.get(node)
-    policies = who(plan.constraints)
     if labels is None:
-        yield Remark(code="BERTH-213", found=phrase("unknown"), rule=NAME, policies=policies)
+        yield Remark(code="BERTH-213", found=phrase("unknown"), rule=NAME, policies=who(plan.constraints))
         return
     labels = platform_detection.newer(plan.snapshot.catalog, labels)
     carried = list(_carried(plan, labels))
@@ -52,7 +51,6 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             advice=phrase("fix"),
             more=(detail_constraints(plan.constraints),),
             rule=NAME,
-            policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
             fixes=_let_go(plan),
@@ -66,7 +64,6 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             advice=phrase("fix"),
             more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), detail_constraints(plan.constraints)),
             rule=NAME,
-            policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
             fixes=_let_go(plan),
@@ -84,7 +81,6 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
                 advice=phrase("ask for device"),
                 more=(detail_constraints(demands),),
                 rule=NAME,
-                policies=who(demands),
                 fields=fields(demands),
                 fixes=request_whole(known, plan.snapshot.catalog) if (known := plan.snapshot.resource(name)) else (),
             )

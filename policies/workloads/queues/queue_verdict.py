@@ -17,8 +17,7 @@ from policies.offers.constraints import Compiled
 from policies.patch import applied
 from policies.patch.applied import Entry
 from policies.planning.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
-from policies.queues.judging import Past
-from policies.queues.merged_queues import Required
+from policies.queues import Past, Required
 from policies.request import Phase
 from policies.rules.queues import queue
 from policies.state.snapshot import Facts
