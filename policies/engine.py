@@ -8,9 +8,9 @@ set, on the pod as it arrived: the difference is what it would have done.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
-from typing import NamedTuple
 
 from kube.pod import Pod
 from kube.tree import Raw
@@ -21,7 +21,7 @@ from policies.patch import applied, valid_entries
 from policies.patch.valid_entries import ValidEntries
 from policies.planning import defaults, plan
 from policies.planning.devices import RequestedDevice, share
-from policies.planning.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
+from policies.planning.outcome import Policies, PolicyOutcome, enforced_of, evaluate_under
 from policies.planning.plan import Plan, ReviewedPod
 from policies.pods.permissions import annotated_fraction, as_asked, asks_anew
 from policies.pods.projection import extract
@@ -29,7 +29,7 @@ from policies.request import Request
 from policies.rules import RULES, Rule, acting_rules
 from policies.rules.device_counts import UNCOUNTED, UNKNOWN
 from policies.state.snapshot import Facts, Snapshot
-from policies.verdict import MOST_FOUND, NOTHING, AuditOutcome, Edit, Holding, Remark, Verdict, Violation
+from policies.verdict import MOST_FOUND, Edit, Holding, Remark, Verdict, Violation
 
 __all__ = ["Request", "arrived", "evaluate"]
 
@@ -55,24 +55,15 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
             return result
         return result._replace(patch=applied.finish(pod.raw, result.edits, entries))
 
-    outcome = evaluate_set(enforced)
-    is_admitted = request.phase == "validate" and request.operation == "CREATE" and not outcome.violations
-    audited: tuple[AuditOutcome, ...] = ()
-    uncounted = 0
     # No mutating webhook is called for an update: what would be denied of it is told where it is judged.
-    if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
-        audited, uncounted = audit_outcomes(matched, outcome, evaluate_set, work_budget.items(pod.raw))
-    return Verdict(
-        edits=outcome.edits,
-        violations=outcome.violations,
-        remarks=(*outcome.remarks, *(remark for check in _ADMITTED_CHECKS if is_admitted for remark in check(subject, facts.snapshot))),
-        audit_outcomes=audited,
-        uncounted=uncounted,
-        matched=tuple(c.id for c in matched),
-        patch=outcome.patch,
-        holding=_holding(subject, facts.snapshot) if is_admitted else NOTHING,
-        missing=subject.devices.missing if any(violation.code in (UNCOUNTED, UNKNOWN) for violation in outcome.violations) else (),
-    )
+    is_audited = (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched)
+    verdict = evaluate_under(matched, enforced, evaluate_set, work_budget.items(pod.raw) if is_audited else None)
+    if any(violation.code in (UNCOUNTED, UNKNOWN) for violation in verdict.violations):
+        return replace(verdict, missing=subject.devices.missing)
+    if verdict.violations or request.phase != "validate" or request.operation != "CREATE":
+        return verdict
+    remarks = (remark for check in _ADMITTED_CHECKS for remark in check(subject, facts.snapshot))
+    return replace(verdict, remarks=(*verdict.remarks, *remarks), holding=_holding(subject, facts.snapshot))
 
 
 def _misspelt(pod: Pod, facts: Facts) -> bool:
@@ -117,26 +108,16 @@ def _outcome(facts: Facts, subject: ReviewedPod, policies: Policies) -> PolicyOu
         plan_of_update = plan.make_plan(facts, subject, policies)
         checks = (rule.check_update for rule in plan_of_update.demands.merged(acting_rules) if rule.check_update is not None)
         return PolicyOutcome(violations=tuple(violation for check in checks for violation in check(subject.request, plan_of_update)))
-    result = evaluate_policies(facts, subject, policies)
+    _, result = evaluate_policies(facts, subject, policies)
     remarks = result.remarks if subject.request.phase == "mutate" else ()
     if result.violations:  # nothing is edited then
         return PolicyOutcome((), result.violations, tuple(remark for remark in remarks if remark.code not in OF_EDITS))
     return PolicyOutcome(result.edits, (), remarks)
 
 
-class PolicySetResult(NamedTuple):
-    """What one set of policies finds in a pod that is to be created."""
-
-    plan: Plan
-    """With the defaults that were chosen, in the mutate phase."""
-    edits: tuple[Edit, ...]
-    """None of them is made if there are violations."""
-    violations: tuple[Violation, ...]
-    remarks: tuple[Remark, ...]
-
-
-def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: Policies) -> PolicySetResult:
-    """Make the plan, and let every rule write and judge by it."""
+def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: Policies) -> tuple[Plan, PolicyOutcome]:
+    """Make the plan, with the defaults that are chosen on /mutate, and let every rule write and judge by it. None of the edits is made if
+    there are violations."""
     request, made = subject.request, plan.make_plan(facts, subject, policies)
     edits: list[Edit] = []
     if request.phase == "mutate":
@@ -157,7 +138,7 @@ def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: Policies) ->
             violations.append(found)
             if len(violations) == MOST_FOUND:
                 break
-    return PolicySetResult(made, tuple(edits), tuple(violations), tuple(remarks))
+    return made, PolicyOutcome(tuple(edits), tuple(violations), tuple(remarks))
 
 
 def _check(request: Request, made: Plan, rules: Iterable[Rule]) -> Iterator[Violation | Remark]:

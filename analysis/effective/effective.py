@@ -114,13 +114,12 @@ def look(facts: Facts, kind: PodKind, policies: Sequence[Compiled]) -> Look:
     acting = tuple(c if c.mode == "Enforce" else replace(c, mode="Enforce") for c in policies)
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
     subject = plan.review_pod(request, facts, Pod(extract(request.pod, facts.reads)))
-    found = evaluate_policies(facts, subject._replace(may_match=acting, matches=frozenset(acting)), acting)
-    remarks = Remarks([remark for remark in found.remarks if remark.code not in OF_EDITS])  # the rows tell what they do
-    defaults = tuple(
-        default_rows(found.plan, found.edits, remarks)
-    )  # first: theirs is what rules remark of a default that a requirement cuts
-    rows = (*require_rows(found.plan, remarks), *defaults, *allow_rows(found.plan))
-    return Look(rows=rows, remarks=tuple(map(str, remarks.left)), denied=found.violations)
+    effective_plan, outcome = evaluate_policies(facts, subject._replace(may_match=acting, matches=frozenset(acting)), acting)
+    remarks = Remarks([remark for remark in outcome.remarks if remark.code not in OF_EDITS])  # the rows tell what they do
+    # first: theirs is what rules remark of a default that a requirement cuts
+    defaults = tuple(default_rows(effective_plan, outcome.edits, remarks))
+    rows = (*require_rows(effective_plan, remarks), *defaults, *allow_rows(effective_plan))
+    return Look(rows=rows, remarks=tuple(map(str, remarks.left)), denied=outcome.violations)
 
 
 # --- for some pods only -------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from policies.offers.constraints import Compiled
 from policies.patch import applied
 from policies.patch.applied import digest
 from policies.planning.devices import of_claim
-from policies.planning.outcome import PolicyOutcome, audit_outcomes, enforced_of
+from policies.planning.outcome import PolicyOutcome, enforced_of, evaluate_under
 from policies.policy import Policy
 from policies.state.snapshot import Facts
 from policies.verdict import MOST_FOUND, Edit, Remark, Verdict
@@ -48,18 +48,7 @@ def evaluate_claim(request: ClaimRequest, facts: Facts) -> Verdict:
         catalog=facts.snapshot.catalog,
         merged=facts.snapshot.merged,
     )
-    evaluate = partial(_outcome, claim)
-    outcome = evaluate(enforced_of(matched))
-    audited, uncounted = audit_outcomes(matched, outcome, evaluate, len(found)) if request.phase == "mutate" else ((), 0)
-    return Verdict(
-        edits=outcome.edits,
-        violations=outcome.violations,
-        remarks=outcome.remarks,
-        audit_outcomes=audited,
-        uncounted=uncounted,
-        matched=tuple(c.id for c in matched),
-        patch=outcome.patch,
-    )
+    return evaluate_under(matched, enforced_of(matched), partial(_outcome, claim), len(found) if request.phase == "mutate" else None)
 
 
 def _may_match(policy: Policy, count: CountInterval) -> bool:

@@ -129,7 +129,7 @@ def _closed(plan: Plan, option: PlatformTerm) -> PlatformTerm:
 
 def _alternative(plan: Plan, table: Table, term: RequiredTerm, known: _Cells) -> PlatformTerm | None:
     cell = known.get((term.index, table.platform.name))
-    added = [w for w in (*_template_labels(plan), *_slice_label(plan, table)) if not term.has(w.expression)]
+    added = [w for w in _chosen_labels(plan, table) if not term.has(w.expression)]
     if added or cell is None or cell.term is not term:
         if feasibility.names_other_platform(plan.snapshot, table, term):
             return None
@@ -167,16 +167,15 @@ def _completed(plan: Plan, table: Table, term: RequiredTerm, added: Sequence[Wri
     return feasibility.read_one(plan.snapshot, table, replace(term, expressions=(*term.expressions, *expressions)), plan.space.wanted)
 
 
-def _template_labels(plan: Plan) -> list[WrittenExpression]:
-    return [] if plan.template is None else [WrittenExpression(label, "node_affinity", plan.template_by) for label in plan.template.labels]
-
-
-def _slice_label(plan: Plan, table: Table) -> list[WrittenExpression]:
-    chosen = plan.slice
-    if chosen is None or chosen.resource != chosen.old:
-        return []
-    label = slice_by_label(plan.snapshot.catalog, table, chosen.profile, plan.inside & table.all)
-    return [WrittenExpression(e, "mig_resources", chosen.policies) for e in (label.expressions if label else ())]
+def _chosen_labels(plan: Plan, table: Table) -> list[WrittenExpression]:
+    """Return the labels of the chosen template, and that of the chosen slice where it is chosen by label."""
+    written, chosen = [], plan.slice
+    if plan.template is not None:
+        written = [WrittenExpression(label, "node_affinity", plan.template_by) for label in plan.template.labels]
+    if chosen is not None and chosen.resource == chosen.old:
+        label = slice_by_label(plan.snapshot.catalog, table, chosen.profile, plan.inside & table.all)
+        written += [WrittenExpression(e, "mig_resources", chosen.policies) for e in (label.expressions if label else ())]
+    return written
 
 
 def _axis(plan: Plan, cell: Cell, axis: Axis) -> _Additions:

@@ -86,7 +86,8 @@ def _by_annotation(plan: Plan, name: str) -> Plan:
         advice = phrase("ask") if known else phrase("write", near=near) if near else phrase("remove annotation")
         more = phrase("allowed", templates=tuple(allowed)) if allowed else phrase("none allowed")
         return plan.denying(_annotation("not allowed" if known else "not there", name, advice, more, near=near))
-    taken = _take(plan, plan.snapshot.templates[name], _granters(plan, name)) if plan.placeable else plan
+    granters = tuple(c.id for c in plan.policies if name in c.policy.allow.node_templates)
+    taken = _take(plan, plan.snapshot.templates[name], granters) if plan.placeable else plan
     if taken is not None or not plan.space.possible_anywhere():
         return taken or plan
     means = tuple(c.text for c in plan.snapshot.templates[name].constraints)
@@ -109,10 +110,6 @@ def _annotation(why: str, name: str, advice: Phrase, more: Phrase, on: tuple[Fie
         fields=on,
         fixes=write_or_leave_out(path, near),
     )
-
-
-def _granters(plan: Plan, name: str) -> tuple[str, ...]:
-    return tuple(c.id for c in plan.policies if name in c.policy.allow.node_templates)
 
 
 def _take(plan: Plan, template: CompiledTemplate, names: tuple[str, ...]) -> Plan | None:

@@ -188,13 +188,10 @@ def selects_template(term: RequiredTerm, template: CompiledTemplate) -> bool:
 
 def names_other_platform(snapshot: Snapshot, table: Table, term: RequiredTerm) -> bool:
     """Return whether a positive expression on a key that only other platforms have excludes this one."""
-    return len(snapshot.tables) > 1 and any(
-        authored.operator in POSITIVE and _foreign(snapshot, table, authored.key) for authored in term.expressions
-    )
-
-
-def _foreign(snapshot: Snapshot, table: Table, key: str) -> bool:
-    return key not in table.values and any(key in other.values for other in snapshot.tables.values())
+    if len(snapshot.tables) == 1:
+        return False
+    keys = (authored.key for authored in term.expressions if authored.operator in POSITIVE and authored.key not in table.values)
+    return any(key in other.values for key in keys for other in snapshot.tables.values())
 
 
 def axes_of(snapshot: Snapshot, table: Table, key: str) -> tuple[Axis, ...]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kube.tree import Path
 from policies.offers.constraints import Compiled
-from policies.verdict import LARGE, MOST_AUDITED, AuditOutcome, Edit, Remark, Violation
+from policies.verdict import LARGE, MOST_AUDITED, AuditOutcome, Edit, Remark, Verdict, Violation
 
 FEW = 8
 """The number of policies under which each item costs about as much as under none."""
@@ -31,6 +31,24 @@ Policies = tuple[Compiled, ...]
 def enforced_of(matched: Sequence[Compiled]) -> Policies:
     """Return the policies in Enforce, in order."""
     return tuple(compiled for compiled in matched if compiled.mode == "Enforce")
+
+
+def evaluate_under(
+    matched: Sequence[Compiled], enforced: Policies, evaluate: Callable[[Policies], PolicyOutcome], size: int | None
+) -> Verdict:
+    """Return the verdict under the policies in Enforce among those that match. ``size``: the items of the object; None if the other
+    policies are not evaluated."""
+    outcome = evaluate(enforced)
+    audited, uncounted = audit_outcomes(matched, outcome, evaluate, size) if size is not None else ((), 0)
+    return Verdict(
+        edits=outcome.edits,
+        violations=outcome.violations,
+        remarks=outcome.remarks,
+        audit_outcomes=audited,
+        uncounted=uncounted,
+        matched=tuple(c.id for c in matched),
+        patch=outcome.patch,
+    )
 
 
 def audit_outcomes(

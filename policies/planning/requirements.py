@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from kube.taints import TolerationPattern
 from policies.offers.constraints import Compiled, Constraint, meet
-from policies.offers.merging import TightestLimit, by_scope, least, most
+from policies.offers.merging import NamedValue, TightestLimit, by_scope, least, merge_named, most
 from policies.offers.selectors import Rendering
 from policies.offers.table import AXES, Axis
 from policies.planning.feasibility import everything
@@ -99,7 +100,7 @@ class Demands:
     settings: dict[tuple[Calm, Calm], MergedSettings] = field(default_factory=dict)
     """The merged settings by the actor's (grace, disruption), computed as they are needed."""
     spoken: dict[Hashable, Any] = field(default_factory=dict)
-    """The merged defaults: by function (``merged``), or by axis (``policies.planning.plan`` alone)."""
+    """The merged defaults: by function (``merged``), by attribute (``named``), or by axis (``policies.planning.plan`` alone)."""
     rows: dict[Hashable, int] = field(default_factory=dict)
     """Used by ``policies.planning.affinity_terms`` alone: the rows left in any term once all axes are written."""
     whole: dict[Hashable, Sayable | None] = field(default_factory=dict)
@@ -113,6 +114,13 @@ class Demands:
             self.spoken[merge] = merge(self)
         merged: T = self.spoken[merge]
         return merged
+
+    def named(self, attribute: str) -> NamedValue[str] | None:
+        """Return the name that the policies give in one attribute of ``policy.Default``, looked for once."""
+        if attribute not in self.spoken:
+            self.spoken[attribute] = merge_named(self.scopes, attrgetter(attribute))
+        name: NamedValue[str] | None = self.spoken[attribute]
+        return name
 
 
 def demands(

@@ -178,7 +178,7 @@ def actor_of(request: Request, pod: Pod, catalog: Catalog, queues: tuple[str, ..
         (_FLAVORED[system], system in queues),
         (QUEUED, _queued(pod, catalog)),
         (FRACTION, fraction and not asked),
-        (SHARING, asked and (is_fraction(pod) or _speaks_of_sharing(pod))),
+        (SHARING, asked and (is_fraction(pod) or any(key.startswith(SHARING_WORDS) for key in pod.annotations))),
         (CLAIMED, not asked and not fraction and bool(pod.claims)),
     )
     applying = [row for row, applies in rows if applies]
@@ -213,12 +213,6 @@ def is_fraction(pod: Pod) -> bool:
     if annotated_fraction(pod):
         return True
     return not all(_SHARED_BY_NAME.isdisjoint(c.limits) and _SHARED_BY_NAME.isdisjoint(c.requests) for c in pod.containers)
-
-
-def _speaks_of_sharing(pod: Pod) -> bool:
-    """Return whether the annotations tell a sharing scheduler more about the pod's GPUs than their number.
-    It need not be a part of one: nothing is denied for it."""
-    return any(key.startswith(SHARING_WORDS) for key in pod.annotations)
 
 
 def flavored(pod: Pod) -> str:

@@ -179,7 +179,8 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     yield from _below(request, plan)
     if limit is None:
         return
-    if grace is not None and grace > max(limit.value, DEFAULT if _defaulted(plan) else 0):
+    # 30 s may be the API server's default, to which no shorter maximum is applied
+    if grace is not None and grace > limit.value and grace != DEFAULT:
         yield _too_long(_PATH, grace, limit, phrase("opt out", annotation=OPT_OUT))
     for path, own in _of_probes(plan):
         if own > limit.value:
@@ -243,9 +244,3 @@ def _too_long(path: Path, seconds: int, limit: TightestLimit, *more: Phrase) -> 
         fields=at_field(_MAX, limit.policies),
         fixes=write(path, limit.value) if path == _PATH else write_or_leave_out(path, limit.value),
     )
-
-
-def _defaulted(plan: Plan) -> bool:
-    """Return whether the grace may be the API server's default, 30 s, to which no shorter maximum is
-    applied."""
-    return plan.pod.grace == DEFAULT

@@ -284,7 +284,7 @@ def _what_is_open(plan: Plan) -> _Cause:
         if unlisted_accelerators.is_part(asked.resource):
             return _by_listed_name(plan, asked, phrase("part", container=first.name, name=name))
         if asked.count.most is None:
-            container = next((c for c in asked.containers if _unreadable(c, name)), first)
+            container = next((c for c in asked.containers if of_amounts(c.limits.get(name), c.requests.get(name)).most is None), first)
             path = (*container.path, "resources", "limits", name)
             fact, advice = phrase("amount", container=container.name, name=name), phrase("set whole", path=At(path))
             return _Cause(fact, advice, path, tuple(round_amounts(container, name)))
@@ -309,10 +309,6 @@ def _unread_claim(claim: Claimed) -> _Cause | None:
     if claim.unread:
         return _Cause(phrase("claim unread", kind=claim.kind, claim=claim.name), phrase("shorten the claim"))
     return None
-
-
-def _unreadable(container: Container, name: str) -> bool:
-    return of_amounts(container.limits.get(name), container.requests.get(name)).most is None
 
 
 def _of_no_known_class(plan: Plan) -> Iterator[_Cause]:
@@ -366,7 +362,9 @@ def _apart(plan: Plan) -> Iterator[Violation]:
 
 
 def _outside(plan: Plan) -> Iterator[tuple[_Cause, list[Constraint]]]:
-    by_class = [asked for asked in plan.asked if asked.resource.kind == "dra" and asked.resource.vendor and not _placed(plan, asked)]
+    by_class = [asked for asked in plan.asked if asked.resource.kind == "dra" and asked.resource.vendor]
+    if plan.actor.affinity != "no":  # what is listed is judged by the nodes where the pod may run (``policies.rules.node_affinity.rule``)
+        by_class = [asked for asked in by_class if not plan.snapshot.lists(asked.resource.name)]
     claims = [claim for claim in plan.devices.claimed if claim.vendors - {""}]
     for compiled in plan.policies if by_class or claims else ():
         demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
@@ -378,11 +376,6 @@ def _outside(plan: Plan) -> Iterator[tuple[_Cause, list[Constraint]]]:
         for claim in claims:
             if not all(_has(plan, compiled, vendor) for vendor in claim.vendors - {""}):
                 yield _Cause(phrase("claim outside", kind=claim.kind, claim=claim.name, demands=said), phrase("ask for class")), demands
-
-
-def _placed(plan: Plan, asked: RequestedDevice) -> bool:
-    """Return whether what is required is judged by the nodes where the pod may run (``policies.rules.node_affinity.rule``)."""
-    return plan.snapshot.lists(asked.resource.name) and plan.actor.affinity != "no"
 
 
 def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 
 from kube import duration
 from kube.pod import DEADLINE, DEFAULT_SCHEDULER, OF_NO_CLASS
 from kube.tree import Path
 from policies.fixes import write
 from policies.messages import At, Phrase, cut_text, phrase
-from policies.offers.merging import NamedValue, TightestLimit, merge_named
+from policies.offers.merging import NamedValue, TightestLimit
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing
 from policies.planning.requirements import Demands, deadline
@@ -64,23 +63,11 @@ class FilledField:
                 yield Edit(op="add", path=("spec", self.name), value=given.value, rule=self.rule, policies=given.policies)
 
 
-@dataclass(frozen=True, slots=True)
-class _NameOf:
-    """Merges the names that policies give in one attribute of ``policy.Default``. It is the key of what it merges, which goes to
-    other processes with its snapshot."""
-
-    attribute: str
-
-    def __call__(self, demands: Demands) -> NamedValue[str] | None:
-        return merge_named(demands.scopes, attrgetter(self.attribute))
-
-
 def _named(attribute: str, implied: str = "") -> Callable[[Plan], Iterator[NamedValue[str]]]:
     """Return the function that yields the name that policies give, unless that is ``implied`` by an empty field."""
-    merge = _NameOf(attribute)
 
     def values(plan: Plan) -> Iterator[NamedValue[str]]:
-        default = plan.demands.merged(merge)
+        default = plan.demands.named(attribute)
         if default is not None and default.value != implied:
             yield default
 

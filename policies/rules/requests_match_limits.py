@@ -17,7 +17,7 @@ from typing import Any
 
 from kube.pod import POD_LEVEL, Container, Pod
 from kube.quantity import QuantityError, parse
-from kube.requests import Shortfall, shortfalls
+from kube.requests import Level, shortfalls
 from kube.tree import Path
 from policies.fixes import equalize, round_amounts
 from policies.messages import At, Phrase, cut_text, phrase
@@ -182,9 +182,8 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
         )
 
 
-def _cpu_and_memory(wrong: Iterable[Shortfall], policies: tuple[str, ...]) -> Iterator[Violation]:
-    for short in wrong:
-        at, name = short.level, short.name
+def _cpu_and_memory(wrong: Iterable[tuple[Level, str]], policies: tuple[str, ...]) -> Iterator[Violation]:
+    for at, name in wrong:
         limit, asked = at.limits.get(name), at.requests.get(name)
         who = phrase("container", name=cut_text(str(at.who), 20)) if at.path != POD_LEVEL else At(POD_LEVEL)
         side, value = ("requests", limit) if at.limit(name) else ("limits", asked if at.request(name) else None)
@@ -215,5 +214,5 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     policies = plan.demands.merged(merge_equal).get("cpuAndMemory", ())
     if request.subresource != "resize" or not policies or not plan.asked or request.old_pod is None:
         return
-    before = {(short.level.path, short.name) for short in shortfalls(Pod(request.old_pod))}
-    yield from _cpu_and_memory((short for short in shortfalls(plan.pod) if (short.level.path, short.name) not in before), policies)
+    before = {(at.path, name) for at, name in shortfalls(Pod(request.old_pod))}
+    yield from _cpu_and_memory(((at, name) for at, name in shortfalls(plan.pod) if (at.path, name) not in before), policies)

@@ -87,17 +87,14 @@ def _appended(index: int, added: Sequence[WrittenExpression]) -> Iterator[Edit]:
 
 
 def _edit(path: Path, value: Any, added: Sequence[WrittenExpression]) -> Edit:
-    return Edit(op="add", path=path, value=value, rule=added[0].rule if added else NAME, policies=_who(added))
+    policies = added[0].policies if len(added) == 1 else tuple(sorted({name for w in added for name in w.policies}))
+    return Edit(op="add", path=path, value=value, rule=added[0].rule if added else NAME, policies=policies)
 
 
 def _raw(written: WrittenExpression) -> Raw:
     expression = written.expression
     values = {"values": list(expression.values)} if expression.values else {}
     return {"key": expression.key, "operator": expression.operator, **values}
-
-
-def _who(added: Sequence[WrittenExpression]) -> tuple[str, ...]:
-    return added[0].policies if len(added) == 1 else tuple(sorted({name for w in added for name in w.policies}))
 
 
 # --- judging ------------------------------------------------------------------------------------------------
