@@ -20,7 +20,7 @@ MOST = {
     "console": (122, 65, 8, 8),
     "documents": (12, 17, 0, 0),
     "kube": (0, 2, 0, 0),
-    "policies": (142, 184, 26, 34),
+    "policies": (139, 184, 26, 34),
     "registration": (2, 3, 2, 2),
     "server": (0, 0, 0, 0),
     "sources": (6, 5, 0, 0),

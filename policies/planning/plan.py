@@ -26,13 +26,13 @@ from policies.offers.table import Axis
 from policies.planning import devices
 from policies.planning.devices import RequestedDevice, RequestedDevices
 from policies.planning.feasibility import AuthorExpression, Cell, RequiredTerm, Space, Wanted, read_cells, selects_template, terms_of
+from policies.planning.queues import DefaultQueue, joining
 from policies.planning.requirements import Demands, MergedSettings, deadline, demands
 from policies.pods import annotations as author
 from policies.pods import permissions
 from policies.pods.annotations import Author, is_long
 from policies.pods.permissions import Actor, actor_of, workloads_of
 from policies.policy import Policy
-from policies.queues import DefaultQueue, joining
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Field, Remark, Violation

@@ -18,10 +18,10 @@ from policies.offers.merging import NamedValue, TightestLimit, by_scope, least, 
 from policies.offers.selectors import Rendering
 from policies.offers.table import AXES, Axis
 from policies.planning.feasibility import everything
+from policies.planning.queues import MergedQueues, merge_queues
 from policies.pods.annotations import is_long
 from policies.pods.permissions import Actor, Calm
 from policies.policy import LongRuns
-from policies.queues import MergedQueues, merge_queues
 from policies.state.snapshot import Snapshot
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from kube.pod import DEFAULT_SCHEDULER
 from kube.tree import Path, map_at
 from policies.offers.constraints import Compiled
 from policies.planning import plan
+from policies.planning.queues import DefaultQueue, default_queue, silent
 from policies.pods.queue_systems import KUEUE, SLURM, SLURM_TIME, SYSTEMS, given_queue
-from policies.queues import DefaultQueue, default_queue, silent
 from policies.rules.queues.queue import NAME, idle
 from policies.state.snapshot import Facts
 from policies.verdict import Edit, Remark

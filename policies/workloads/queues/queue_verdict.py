@@ -17,7 +17,7 @@ from policies.offers.constraints import Compiled
 from policies.patch import applied
 from policies.patch.applied import Entry
 from policies.planning.outcome import Policies, PolicyOutcome, enforced_of, evaluate_under
-from policies.queues import Past, Required
+from policies.planning.queues import Past, Required
 from policies.request import Phase
 from policies.rules.queues import queue
 from policies.state.snapshot import Facts

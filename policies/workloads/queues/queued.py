@@ -20,10 +20,10 @@ from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.planning.devices import judges
 from policies.planning.plan import ReviewedPod
+from policies.planning.queues import MergedQueues, Past, Required, joining, merge_queues, scheduler_of
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
-from policies.queues import MergedQueues, Past, Required, joining, merge_queues, scheduler_of
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.workloads import parts

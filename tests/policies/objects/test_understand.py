@@ -13,8 +13,7 @@ from catalog.names import CatalogNames
 from kube.taints import Taint
 from policies.objects.definition import KINDS, SPECS
 from policies.objects.field_types import Kind
-from policies.objects.object_parser import MOST_REPORTED
-from policies.objects.parse import LONGEST_MESSAGE, Understood, understand
+from policies.objects.parse import LONGEST_MESSAGE, MOST_REPORTED, Understood, understand
 from policies.policy import Bounds, DeviceLimit, LongRuns, Match, NodeTemplate, Policy, Require
 from policies.verdict import MODES
 from tests.support.counts import count
