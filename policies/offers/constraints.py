@@ -52,7 +52,7 @@ class Compiled:
     it."""
 
     policy: Policy
-    id: str
+    id: str = field(init=False)
     """``policy.id``"""
     mode: Mode
     """the policy's mode, already capped by --max-mode"""
@@ -62,6 +62,9 @@ class Compiled:
     """the machine fields of ``default``; empty if there are none"""
     capacity: Constraint | None
     capacity_long: Constraint | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", self.policy.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +114,6 @@ class Compiler:
             constraints.append(self.sharing(name, "spec.require.sharing", require.sharing))
         return Compiled(
             policy=policy,
-            id=name,
             mode=MODES[min(MODES.index(policy.mode), MODES.index(max_mode))],
             require=tuple(constraints),
             require_long=self.long(name, "spec.require.longRuns", require.long_runs),

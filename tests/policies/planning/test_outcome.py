@@ -26,7 +26,7 @@ def denial(policy: str) -> Violation:
 
 def compiled(name: str, mode: Any) -> Compiled:
     policy = Policy(name=name, mode=mode)
-    return Compiled(policy=policy, id=policy.id, mode=mode, require=(), require_long=None, machine=(), capacity=None, capacity_long=None)
+    return Compiled(policy=policy, mode=mode, require=(), require_long=None, machine=(), capacity=None, capacity_long=None)
 
 
 def outcome_of(then: PolicyOutcome, now: PolicyOutcome) -> AuditOutcome:
