@@ -28,7 +28,7 @@ from policies.document import Document, InputError
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request
-from policies.rules.queues import keys
+from policies.rules.queues import words
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MOST_AUDITED, Remark, Violation
 from policies.work_budget import MOST_READ
@@ -94,7 +94,7 @@ def advise(asked: ObjectReview, snapshot: Snapshot) -> tuple[Advice, ...]:
     facts = _for_advice(snapshot.facts_for(asked.namespace), len(judged))
     advice = dict.fromkeys(s for one in judged for s in _sentences(one, asked, facts, several=len(made) > 1))
     waits = places.remarks(asked.value, owner, snapshot.facts_for(asked.namespace), AROUND) if asked.operation == "CREATE" else ()
-    ignored = keys.of_workload(asked.value, snapshot.catalog)
+    ignored = words.of_workload(asked.value, snapshot.catalog)
     own = ignored if ignored and any(_asks(one, asked, facts) for one in judged) else ()
     advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in (*waits, *own))
     if len(made) > MOST_TEMPLATES:

@@ -24,14 +24,14 @@ def errors(sources: Sources) -> list[str]:
 
 def test_without_policies_the_shipped_default_acts() -> None:
     """No hidden behaviour: it is an object in a file."""
-    assert [compiled.policy.id for compiled in load_sources(Sources()).snapshot.policies] == ["ClusterGPUPolicy/berth-default"]
+    assert [compiled.id for compiled in load_sources(Sources()).snapshot.policies] == ["ClusterGPUPolicy/berth-default"]
 
 
 def test_named_policies_replace_the_default(tmp_path: Path) -> None:
     """What is named is all that acts."""
     (tmp_path / "mine.yaml").write_text(POLICY)
     loaded = load_sources(Sources(policies=(str(tmp_path),), platforms=("gke",)))
-    assert [compiled.policy.id for compiled in loaded.snapshot.policies] == ["ClusterGPUPolicy/mine"]
+    assert [compiled.id for compiled in loaded.snapshot.policies] == ["ClusterGPUPolicy/mine"]
     assert loaded.snapshot.placed
 
 
