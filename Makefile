@@ -26,7 +26,7 @@ SHELL := /bin/sh
 # Tests start hundreds of processes. With bytecode caches off, each would compile the same modules.
 export PYTHONDONTWRITEBYTECODE =
 .DELETE_ON_ERROR:
-.PHONY: run check test generate docs cluster prove bench image sbom audit wheel plugin lint types generated quick-tests all-tests clean
+.PHONY: run check test generate docs cluster prove bench image sbom audit wheel plugin lint types quick-tests all-tests clean
 .DEFAULT_GOAL := run
 
 run: $(VENV)/runtime
@@ -42,11 +42,8 @@ types: $(VENV)/dev
 generate: $(VENV)/dev
 	@$(BIN)/python -P -m tests.generated
 
-generated: $(VENV)/dev
-	@$(BIN)/python -P -m tests.generated --check
-
-# Lint, types and generated files run beside the tests. If anything fails, they run again at the end, so that their errors are the last lines.
-BESIDE := lint types generated
+# Lint and types run beside the tests. If anything fails, they run again at the end, so that their errors are the last lines.
+BESIDE := lint types
 define together
 @$(MAKE) --no-print-directory --jobs=4 $(BESIDE) $(1) || { $(MAKE) --no-print-directory $(BESIDE); exit 1; }
 endef

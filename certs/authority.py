@@ -1,4 +1,4 @@
-"""A certificate authority of two functions: make a CA, issue a serving certificate from it.
+"""A certificate authority: make a CA, issue a serving certificate from it for valid names, and tell when one must be renewed.
 
 Pure: the time is an argument, nothing is read or written. Keys are P-256: a full handshake costs about a
 fifth less than with RSA-2048, and every client that speaks TLS 1.2 knows the curve.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,8 +18,6 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-from certs.names import normal
 
 BACKDATE = timedelta(hours=1)
 """notBefore lies this far back, so that a caller whose clock is up to an hour slow accepts a fresh
@@ -189,3 +188,49 @@ def _key_usage(*, ca: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+LONGEST = 253
+"""The most characters of a DNS name: RFC 1035 section 2.3.4 allows 255 bytes on the wire, of which two are a
+length and the root."""
+
+_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+"""RFC 1123 section 2.1: letters, digits and inner hyphens, at most 63."""
+_DNS_NAME = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
+_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+"""Matches names such as ``10.0.0.256``: every label is valid, but RFC 1123 reserves this form for addresses.
+"""
+
+
+def normal(name: str) -> str | None:
+    """Return the name as a certificate holds it (``0::1`` as ``::1``, an address without its zone), or None
+    if it is neither a DNS name nor an IP address.
+
+    The first label may be ``*``: callers let it stand for exactly one label (RFC 6125 section 6.4.3).
+    """
+    try:
+        return str(ipaddress.ip_address(ipaddress.ip_address(name).packed))
+    except ValueError:
+        fits = len(name) <= LONGEST and _DNS_NAME.fullmatch(name) and not _NUMBERS.fullmatch(name)
+        return name if fits else None
+
+
+def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime, *, latest: datetime | None = None) -> str | None:
+    """Return the reason why ``pair`` must be renewed, or None.
+
+    It is due when less than a third of its lifetime is left, counted from when it was made, when it is not
+    yet valid, or when a name is missing. For a CA, pass no names. ``latest`` is the latest possible expiry of
+    a new certificate, that of its CA: where renewal gains nothing, a short remaining lifetime is no reason,
+    or the last days of a CA would bring one leaf after the other.
+    """
+    start, end = pair.certificate.not_valid_before_utc, pair.certificate.not_valid_after_utc
+    if now >= end:
+        return f"it expired on {end:%Y-%m-%d %H:%M}Z"
+    if now < start:
+        return f"it is valid only from {start:%Y-%m-%d %H:%M}Z: the clock was ahead when it was issued, or is behind now"
+    missing = sorted({normal(name) or name for name in names} - set(pair.names))
+    if missing:
+        return f"it does not name {', '.join(missing)}"
+    if end - now < (end - start - BACKDATE) / 3 and (latest is None or end < latest):
+        return f"less than a third of its lifetime is left: it expires on {end:%Y-%m-%d %H:%M}Z"
+    return None

@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from certs.authority import CA_LIFE, LEAF_LIFE, KeyPair, issue, make_ca, signed
-from certs.renewal_due import renewal_reason
+from certs.authority import CA_LIFE, LEAF_LIFE, KeyPair, issue, make_ca, renewal_reason, signed
 
 OVERLAP = timedelta(hours=1)
 """An API server follows its registrations by a watch, and has a change within a second; one that is cut off

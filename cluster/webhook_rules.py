@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cluster.certificates.bell import ring
+from cluster.certificates.bell import look_at_changes
 from cluster.certificates.registrations import FIRST_KIND, GROUP, KINDS, Configuration, Registrations
 from cluster.client.api_client import Client
 from cluster.client.errors import GIVE_RIGHTS, Failure, Rejected
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.tree import Raw, map_at
 
 ANNOTATION = "berth.dev/rules-when-ready"
 """JSON: the rules of each entry by its name. An entry that is not in it is never called."""
@@ -34,8 +32,8 @@ REACHED = 3.0
 """Seconds for which the Service has a ready endpoint before rules first take effect: each kube-proxy learns of it by a watch."""
 LOOK = 30.0
 """Seconds between two looks if nothing is due and no watch rings."""
-SETTLES, AGAIN, MOST_AGAIN = 0.05, 0.5, 5.0
-"""Seconds before the next look: after a watch rang; if rules are due, doubled each time up to the last number."""
+AGAIN, MOST_AGAIN = 0.5, 5.0
+"""Seconds before the next look if rules are due: doubled each time from the first to the second."""
 MOST_WRITES, WINDOW = 20, 60.0
 """Writes within so many seconds. More are a contest with another program, which must not load the API server."""
 
@@ -68,26 +66,19 @@ class WebhookRules:
         self._needs_bundle = needs_bundle
         self._answers = answers
         self._errors = NewErrors()
+        self._pause = AGAIN
         self._reached_at: float | None = None
         self._writes: deque[float] = deque(maxlen=MOST_WRITES)
 
     async def run(self) -> None:
         """Look for ever: whenever a watch rings, and at intervals."""
-        bell = asyncio.Event()
-        pause = AGAIN
-        async with asyncio.TaskGroup() as group:
-            for kind, name in self._names:
-                group.create_task(ring(self._client, f"{GROUP}/{KINDS[kind]}", name, bell))
-            while True:
-                bell.clear()
-                due = await self.looked()
-                pause = min(2 * pause, MOST_AGAIN) if due else AGAIN
-                await asyncio.sleep(SETTLES * random.uniform(1, 2))
-                try:
-                    async with asyncio.timeout((pause if due else LOOK) * random.uniform(0.9, 1.1)):
-                        await bell.wait()
-                except TimeoutError:
-                    pass
+        await look_at_changes(self._client, [(f"{GROUP}/{KINDS[kind]}", name) for kind, name in self._names], self._look_and_pause)
+
+    async def _look_and_pause(self) -> float:
+        """Look once; return the seconds until the next look."""
+        due = await self.looked()
+        self._pause = min(2 * self._pause, MOST_AGAIN) if due else AGAIN
+        return self._pause if due else LOOK
 
     async def looked(self) -> bool:
         """Look once, and log a failure; return whether rules are still due."""
@@ -121,14 +112,12 @@ class WebhookRules:
 
     async def _is_reachable(self, configuration: Configuration) -> bool:
         """Return whether the Service of the entries has had a ready endpoint for a while. Raises Failure."""
-        service = map_of(map_of(configuration.entries[0].get("clientConfig")).get("service"))
+        service = map_at(configuration.entries[0], "clientConfig", "service")
         if not service:
             return True
         path = f"/apis/discovery.k8s.io/v1/namespaces/{service.get('namespace')}/endpointslices"
         reply = await self._client.call("GET", path, query={"labelSelector": f"kubernetes.io/service-name={service.get('name')}"})
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"GET {path}", reply)
-        if not any(map(_has_ready_endpoint, reply.body.get("items") or ())):
+        if not any(map(_has_ready_endpoint, reply.object(f"GET {path}").get("items") or ())):
             self._reached_at = None
             return False
         if self._reached_at is None:
@@ -145,8 +134,8 @@ class WebhookRules:
         applied: list[dict[str, Any]] = []
         is_changed = False
         for entry in configuration.entries:
-            rules, called = wanted.get(str(entry.get("name"))), map_of(entry.get("clientConfig"))
-            path = map_of(called.get("service")).get("path")
+            rules, called = wanted.get(str(entry.get("name"))), map_at(entry, "clientConfig")
+            path = map_at(called, "service").get("path")
             if rules and ((needs_bundle and not called.get("caBundle")) or (path is not None and not self._answers(str(path)))):
                 rules, waiting = entry.get("rules"), True
             is_changed = is_changed or rules != entry.get("rules")
@@ -154,24 +143,18 @@ class WebhookRules:
                 applied.append({"name": entry.get("name"), "rules": rules})
         if waiting and not is_changed:
             return True
-        path = f"{GROUP}/{KINDS[configuration.kind]}/{configuration.name}"
-        stored = map_of(configuration.value.get("metadata"))
+        stored = map_at(configuration.value, "metadata")
         metadata = {key: stored.get(key) for key in ("name", "uid", "resourceVersion")}  # what changed or went meanwhile is read again
-        body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": configuration.kind, "metadata": metadata, "webhooks": applied}
-        query = {"fieldManager": MANAGER, "force": "true"}
         self._writes.append(now)
-        reply = await self._client.call("PATCH", path, body=body, content="application/apply-patch+yaml", query=query)
-        if reply.status == 409:
+        if not await self._registrations.apply(configuration, MANAGER, metadata, applied):
             return True
-        if not reply.ok:
-            raise Rejected(f"PATCH {path}", reply)
         self._tell("registration_in_effect", configuration=place, webhooks=len(applied))
         return waiting
 
 
 def shipped(configuration: Configuration) -> dict[str, Rules] | None:
     """Return the rules that the chart ships, by the names of their entries; None if there is no annotation. Raises Failure."""
-    text = map_of(map_of(configuration.value.get("metadata")).get("annotations")).get(ANNOTATION)
+    text = map_at(configuration.value, "metadata", "annotations").get(ANNOTATION)
     if text is None:
         return None
     try:
@@ -201,12 +184,12 @@ def is_due(configuration: Configuration) -> bool:
 
 def _owned(configuration: Configuration) -> Iterator[str]:
     """Yield the names of the entries whose rules our field manager owns (metadata.managedFields, FieldsV1)."""
-    for owner in map_of(configuration.value.get("metadata")).get("managedFields") or ():
+    for owner in map_at(configuration.value, "metadata").get("managedFields") or ():
         if owner.get("manager") == MANAGER:
-            entries = map_of(map_of(owner.get("fieldsV1")).get("f:webhooks"))
+            entries = map_at(owner, "fieldsV1", "f:webhooks")
             yield from (str(json.loads(key[2:])["name"]) for key, fields in entries.items() if "f:rules" in fields)
 
 
 def _has_ready_endpoint(endpoints: Raw) -> bool:
     """Return whether an EndpointSlice has one; what does not say counts as ready (discovery.k8s.io/v1, EndpointConditions)."""
-    return any(map_of(endpoint.get("conditions")).get("ready") is not False for endpoint in endpoints.get("endpoints") or ())
+    return any(map_at(endpoint, "conditions").get("ready") is not False for endpoint in endpoints.get("endpoints") or ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.berths.group_page import group
 from console.berths.pages import berths
-from console.history.pages import history
+from console.history import history
 from console.impact.pages import cell, impact
 from console.job.pages import gather, job
 from console.policies.pages import namespace, policies, policy

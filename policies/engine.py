@@ -130,15 +130,15 @@ def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: Policies) ->
                 edits.append(written)
             else:
                 remarks.setdefault(written)
-    violations: list[Violation] = []
+    violations: dict[object, Violation] = {}
     for found in _check(request, made, RULES if made.violations else rules):
         if isinstance(found, Remark):
             remarks.setdefault(found)
-        else:
-            violations.append(found)
+        elif not (known := violations.get(found.key)) or (found.fixes and not known.fixes):
+            violations[found.key] = found  # two rules may find the same; one of them may know its fix
             if len(violations) == MOST_FOUND:
                 break
-    return made, PolicyOutcome(tuple(edits), tuple(violations), tuple(remarks))
+    return made, PolicyOutcome(tuple(edits), tuple(violations.values()), tuple(remarks))
 
 
 def _check(request: Request, made: Plan, rules: Iterable[Rule]) -> Iterator[Violation | Remark]:

@@ -102,9 +102,10 @@ Entries = tuple[list[WebhookEntry], list[WebhookEntry]]
 
 def entries(catalog: Catalog, chosen: InstallChoices) -> Entries:
     named = _with_names(catalog, chosen.names)
-    validating = [*_new_pods_and_claims(named, "validate", chosen), _updates(named, chosen), *_workloads(named, chosen)]
+    advised = _of_kinds("advise", ["CREATE", "UPDATE"], _described(named), named, chosen)
+    validating = [*_new_pods_and_claims(named, "validate", chosen), _updates(named, chosen), *advised]
     if chosen.queues:
-        validating += _of_kinds("validate", "/validate", ["CREATE", "UPDATE"], _queued(named), named, chosen)
+        validating += _of_kinds("validate", ["CREATE", "UPDATE"], _queued(named), named, chosen)
     return [*_new_pods_and_claims(named, "mutate", chosen), APPLIED_AGAIN], validating
 
 
@@ -116,26 +117,41 @@ def _new_pods_and_claims(catalog: Catalog, phase: Phase, chosen: InstallChoices)
 def labelling(catalog: Catalog, chosen: InstallChoices) -> list[WebhookEntry]:
     """Return the entries of the mutating configuration that is called before Kueue's."""
     named = _with_names(catalog, chosen.names)
-    return _of_kinds("label", "/label", ["CREATE"], [w for w in _queued(named) if w.kueue is not None], named, chosen)
+    return _of_kinds("label", ["CREATE"], [w for w in _queued(named) if w.kueue is not None], named, chosen)
+
+
+def _described(catalog: Catalog) -> list[Workload]:
+    """Return every kind of the catalog that describes pods and is namespaced."""
+    return [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster]
 
 
 def _queued(catalog: Catalog) -> list[Workload]:
-    return [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster and workload.name != "Pod"]
+    return [workload for workload in _described(catalog) if workload.name != "Pod"]
 
 
 def _of_kinds(
-    verb: str, path: str, operations: list[Operation], workloads: Sequence[Workload], catalog: Catalog, chosen: InstallChoices
-) -> list[WebhookEntry]:
-    """Return the entries for these kinds, of ``_divided``."""
-    found = []
+    verb: Literal["advise", "label", "validate"], operations: list[Operation], workloads: Sequence[Workload], catalog: Catalog,
+    chosen: InstallChoices,
+) -> list[WebhookEntry]:  # fmt: skip
+    """Return the entries for these kinds, of ``_divided``, which call the path of the verb."""
+    webhooks = []
     for name, kinds, asked in _divided(workloads, catalog, chosen):
         tests = asked
-        if verb != "label":  # a template whose GPUs go as its workload moves leaves their pods behind
+        if verb == "advise":
+            tests = [match_conditions.MADE_BY_NO_CONTROLLER, match_conditions.changed(kinds), *asked]
+        elif verb == "validate":  # a template whose GPUs go as its workload moves leaves their pods behind
             moved = f"oldObject != null && (\n{indent(match_conditions.moved(), '  ')}\n)"
             tests = [f"{match_conditions.changed(kinds)} ||\n{match_conditions.moved()}", *(f"{moved} ||\n{test}" for test in asked)]
-        conditions = {"may-be-of-pods-with-an-accelerator": match_conditions.in_turn(*tests)} if tests else {}
-        found.append(WebhookEntry(name=f"{verb}.{name}", path=path, rules=_rules(operations, kinds), conditions=conditions))
-    return found
+        webhooks.append(
+            WebhookEntry(
+                name=f"{verb}.{name}",
+                path=f"/{verb}",
+                rules=_rules(operations, kinds),
+                conditions={"may-be-of-pods-with-an-accelerator": match_conditions.in_turn(*tests)} if tests else {},
+                timeout=ADVICE_TIMEOUT if verb == "advise" else POD_TIMEOUT,
+            )
+        )
+    return webhooks
 
 
 _OWN_GROUPS = ("", "apps", "batch")
@@ -218,25 +234,6 @@ APPLIED_AGAIN = WebhookEntry(
     conditions={"what-policies-wrote-may-be-sent-back": match_conditions.SENT_BACK},
 )
 """The entry for pods that are applied again."""
-
-
-def _workloads(catalog: Catalog, chosen: InstallChoices) -> list[WebhookEntry]:
-    """Return the entries for every kind of the catalog that describes pods and is namespaced."""
-    described = [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster]
-    return [
-        WebhookEntry(
-            name=f"advise.{name}",
-            path="/advise",
-            rules=_rules(["CREATE", "UPDATE"], kinds),
-            conditions={
-                "may-be-of-pods-with-an-accelerator": match_conditions.in_turn(
-                    match_conditions.MADE_BY_NO_CONTROLLER, match_conditions.changed(kinds), *asked
-                )
-            },
-            timeout=ADVICE_TIMEOUT,
-        )
-        for name, kinds, asked in _divided(described, catalog, chosen)
-    ]
 
 
 def _rules(operations: list[Operation], workloads: Iterable[Workload]) -> list[Manifest]:

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily
-from prometheus_client.registry import Collector
 
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Holding
+from telemetry.exposition import family
 
 MOST_NAMESPACES = 300
 """The most namespaces with series of their own. With ``MOST_SERIES`` at most 900 series, which a scrape writes in 9 ms (10 us each, as
@@ -28,7 +28,7 @@ OTHER = "(other)"
 """Stands for a namespace past these, or one that the snapshot does not have; no namespace has parentheses in its name."""
 
 
-class AdmittedDevices(Collector):
+class AdmittedDevices:
     """Plain sums, of which a scrape makes series: a review adds to two of them."""
 
     def __init__(self) -> None:
@@ -75,22 +75,21 @@ class AdmittedDevices(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield both families."""
-        usd = CounterMetricFamily(
+        yield family(
+            CounterMetricFamily,
             "berth_admitted_usd_per_hour",
             "USD an hour of the devices that pods were admitted with, at the catalog's indicative prices, on the cheapest machines that "
             "they may run on.",
-            labels=["resource_namespace"],
+            ["resource_namespace"],
+            (([namespace], usd) for namespace, usd in self._usd.items()),
         )
-        for namespace, sum_ in self._usd.items():
-            usd.add_metric([namespace], sum_)
-        gpus = CounterMetricFamily(
+        yield family(
+            CounterMetricFamily,
             "berth_admitted_gpus",
             "Devices that pods were admitted with, by the model, else the family, that their placement leaves; slices by their part.",
-            labels=["resource_namespace", "model"],
+            ["resource_namespace", "model"],
+            self._gpus.items(),
         )
-        for key, devices in self._gpus.items():
-            gpus.add_metric(list(key), devices)
-        yield from (usd, gpus)
 
 
 def _has(snapshot: Snapshot, namespace: str) -> bool:

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import get_args
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from policies.facts.device_modes import Mode, nobody_writes, offered_twice
 from policies.state.snapshot import Snapshot
 from telemetry import log
+from telemetry.exposition import family
 
 
-class DeviceModes(Collector):
-    """The metrics of the snapshot in force, computed at each scrape."""
-
-    def __init__(self, snapshot: Callable[[], Snapshot | None]) -> None:
-        self._snapshot = snapshot
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics; none before the first snapshot."""
-        snapshot = self._snapshot()
-        if snapshot is None:
-            return
-        nodes = GaugeMetricFamily(
-            "berth_gpu_nodes",
-            "Nodes by what offers their devices: a device plugin, DRA, or both.",
-            labels=["vendor", "mode"],
-        )
-        counts = {(vendor, mode): count for vendor, mode, count in snapshot.advertised.nodes}
-        for vendor in dict.fromkeys(vendor for vendor, _ in counts):
-            for mode in get_args(Mode):  # 0 too: an alert on a series that is not there can't be told from one on a misspelt name
-                nodes.add_metric([vendor, mode], counts.get((vendor, mode), 0))
-        keys = GaugeMetricFamily("berth_labels_unmaintained", "Node labels that nothing maintains, so no term is written on them.")
-        keys.add_metric([], len(unmaintained(snapshot)))
-        yield from (nodes, keys)
+def collect_device_modes(snapshot: Snapshot | None) -> Iterator[Metric]:
+    """Yield the metrics of the snapshot in force; none before the first."""
+    if snapshot is None:
+        return
+    counts = {(vendor, mode): count for vendor, mode, count in snapshot.advertised.nodes}
+    yield family(
+        GaugeMetricFamily,
+        "berth_gpu_nodes",
+        "Nodes by what offers their devices: a device plugin, DRA, or both.",
+        ["vendor", "mode"],
+        (  # 0 too: an alert on a series that is not there can't be told from one on a misspelt name
+            ([vendor, mode], counts.get((vendor, mode), 0))
+            for vendor in dict.fromkeys(vendor for vendor, _ in counts)
+            for mode in get_args(Mode)
+        ),
+    )
+    text = "Node labels that nothing maintains, so no term is written on them."
+    yield GaugeMetricFamily("berth_labels_unmaintained", text, len(unmaintained(snapshot)))
 
 
 def unmaintained(snapshot: Snapshot) -> frozenset[str]:

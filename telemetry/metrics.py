@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from math import nan
 from typing import Literal
 
@@ -19,15 +20,15 @@ from prometheus_client import (
     Gauge,
     Histogram,
     Info,
+    Metric,
     ProcessCollector,
     disable_created_metrics,
 )
-from prometheus_client.registry import Collector
 
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MODES, Verdict
 from telemetry.admitted_devices import AdmittedDevices
-from telemetry.exposition import exposition
+from telemetry.exposition import Scraped, exposition
 from telemetry.policy_metrics import REMARKS, OutcomeCounter, OutcomeTally, tally
 
 # Else each counter and histogram has a second series, for a feature of Prometheus that is off by default.
@@ -59,7 +60,7 @@ class Metrics:
         self._pods = _PodMetrics(self._registry)
         self._outcomes = OutcomeCounter(self._registry)
         self.devices = AdmittedDevices()
-        self._registry.register(self.devices)
+        self.also(self.devices.collect)
         self._state = _StateMetrics(self._registry, version)
         ProcessCollector(registry=self._registry)
         self.in_flight = self._calls.in_flight
@@ -110,9 +111,9 @@ class Metrics:
         """Note that the certificate on disk cannot be served: the last good one is served on."""
         self._state.certified.set(0)
 
-    def also(self, collector: Collector) -> None:
-        """Register a further collector."""
-        self._registry.register(collector)
+    def also(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        """Add the families that a function yields at each scrape."""
+        self._registry.register(Scraped(collect))
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Return body and content type for a scrape: see ``exposition``."""
@@ -123,8 +124,9 @@ class _Calls:
     """The metrics of HTTP calls and connections, independent of their content."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         labels = ("phase", "decision")
-        self._requests = Counter("berth_requests_total", "Answered calls, by path and decision.", labels, registry=registry)
+        self._requests = counter("berth_requests_total", "Answered calls, by path and decision.", labels)
         self._durations = Histogram(
             "berth_request_duration_seconds",
             "Time from the head of a call to its answer, including the wait for its body.",
@@ -132,13 +134,8 @@ class _Calls:
             buckets=BUCKETS,
             registry=registry,
         )
-        self.in_flight = Gauge("berth_requests_in_flight", "Calls whose body is incomplete, or that wait inside Berth.", registry=registry)
-        self.cuts = Counter(
-            "berth_connections_cut_total",
-            "Connections that Berth closed, by reason.",
-            ("reason",),
-            registry=registry,
-        )
+        self.in_flight = gauge("berth_requests_in_flight", "Calls whose body is incomplete, or that wait inside Berth.")
+        self.cuts = counter("berth_connections_cut_total", "Connections that Berth closed, by reason.", ("reason",))
         self._bound: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         for phase, decisions in ANSWERS.items():
             for decision in decisions:
@@ -162,24 +159,15 @@ class _PodMetrics:
     """The metrics of pods with accelerators, and of the remarks about them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._pods = Counter(
-            "berth_pods_total",
-            "Pods with accelerators that were admitted by /validate or denied, each once.",
-            ("decision",),
-            registry=registry,
+        counter = partial(Counter, registry=registry)
+        self._pods = counter(
+            "berth_pods_total", "Pods with accelerators that were admitted by /validate or denied, each once.", ("decision",)
         )
-        self._unmatched = Counter(
-            "berth_unmatched_pods_total", "Pods with accelerators that were admitted because no policy matches them.", registry=registry
+        self._unmatched = counter("berth_unmatched_pods_total", "Pods with accelerators that were admitted because no policy matches them.")
+        self._unaudited = counter(
+            "berth_audits_skipped_total", "Policies in Audit or Warn that were not tried on a pod, because too many match it."
         )
-        self._unaudited = Counter(
-            "berth_audits_skipped_total",
-            "Policies in Audit or Warn that were not tried on a pod, because too many match it.",
-            registry=registry,
-        )
-        self._remarks = Counter(
-            "berth_remarks_total", "Reviews with this warning: see docs/codes.md.", ("code",),
-            registry=registry,
-        )  # fmt: skip
+        self._remarks = counter("berth_remarks_total", "Reviews with this warning: see docs/codes.md.", ("code",))
         self._codes = {code: self._remarks.labels(code) for code in REMARKS}
         self._admitted, self._denied = self._pods.labels("admitted"), self._pods.labels("denied")
 
@@ -204,39 +192,24 @@ class _StateMetrics:
     """The metrics of the state: policies, certificate, log and version."""
 
     def __init__(self, registry: CollectorRegistry, version: str) -> None:
-        self._policies = Gauge(
-            "berth_policies", "Active policies, by the mode that --max-mode leaves them.", ("kind", "mode"), registry=registry
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        self._policies = gauge("berth_policies", "Active policies, by the mode that --max-mode leaves them.", ("kind", "mode"))
+        self._swapped = gauge(
+            "berth_snapshot_timestamp_seconds", "When the active policies were loaded, in seconds since 1970; 0 before the first."
         )
-        self._swapped = Gauge(
-            "berth_snapshot_timestamp_seconds",
-            "When the active policies were loaded, in seconds since 1970; 0 before the first.",
-            registry=registry,
-        )
-        self.reloads = Counter(
+        self.reloads = counter(
             "berth_snapshot_reloads_total",
             "Reads of policies, including the first; rejected: the last valid set stays active.",
             ("result",),
-            registry=registry,
         )
-        self.reloaded = Gauge(
-            "berth_snapshot_last_reload_successful", "1 if the last read of policies was valid, 0 if they have errors.", registry=registry
-        )
-        self.expiry = Gauge(
+        self.reloaded = gauge("berth_snapshot_last_reload_successful", "1 if the last read of policies was valid, 0 if they have errors.")
+        self.expiry = gauge(
             "berth_certificate_expiry_timestamp_seconds",
             "When the serving certificate expires, in seconds since 1970; NaN before the first.",
-            registry=registry,
         )
-        self.certified = Gauge(
-            "berth_certificate_last_reload_successful",
-            "1 if the certificate on disk is served, 0 if it is invalid.",
-            registry=registry,
-        )
+        self.certified = gauge("berth_certificate_last_reload_successful", "1 if the certificate on disk is served, 0 if it is invalid.")
         self.expiry.set(nan)  # 0 would say that it expired in 1970
-        self.dropped = Counter(
-            "berth_log_lines_dropped_total",
-            "Lost log lines: nothing read them in time, or the disk is full.",
-            registry=registry,
-        )
+        self.dropped = counter("berth_log_lines_dropped_total", "Lost log lines: nothing read them in time, or the disk is full.")
         Info("berth_build", "Berth's version; always 1.", registry=registry).info({"version": version})
         for result in ("ok", "rejected"):
             self.reloads.labels(result)

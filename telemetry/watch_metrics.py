@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
+
+from telemetry.exposition import family
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,71 +62,46 @@ class Writes(NamedTuple):
     failed: int = 0
 
 
-class WatchCollector(Collector):
-    """The metrics of the watches, computed at each scrape."""
+def collect_watches(watching: Iterable[Watching], denied: tuple[int, int], writes: Writes) -> Iterator[Metric]:
+    """Yield the metrics of the watches; none where no cluster is followed.
 
-    def __init__(
-        self, watching: Callable[[], Iterator[Watching]], denied: Callable[[], tuple[int, int]], writes: Callable[[], Writes]
-    ) -> None:
-        """``denied`` returns how many objects are not understood in their newest form: (those whose last
-        good form is in force, the others)."""
-        self._watching = watching
-        self._denied = denied
-        self._writes = writes
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics; none where no cluster is followed."""
-        kinds = list(self._watching())
-        if not kinds:
-            return
-        healthy = GaugeMetricFamily("berth_watch_healthy", "1 while a kind is watched, 0 while it can't be.", labels=["kind"])
-        silent = GaugeMetricFamily(
-            "berth_watch_silent_seconds",
+    ``denied``: how many objects are not understood in their newest form, which are named in their status and in the log:
+    (those whose last good form is in force, the others).
+    """
+    kinds = list(watching)
+    if not kinds:
+        return
+    for name, text, values in (
+        ("healthy", "1 while a kind is watched, 0 while it can't be.", [float(kind.healthy) for kind in kinds]),
+        (
+            "silent_seconds",
             "Seconds since the last message about a kind. A healthy watch gets one each minute.",
-            labels=["kind"],
-        )
-        objects = GaugeMetricFamily("berth_watch_objects", "Known objects of a kind.", labels=["kind"])
-        isolated = GaugeMetricFamily(
-            "berth_watch_isolated_objects",
+            [kind.silent for kind in kinds],
+        ),
+        ("objects", "Known objects of a kind.", [kind.objects for kind in kinds]),
+        (
+            "isolated_objects",
             "Objects of a kind whose newest version raises an error; the log names them.",
-            labels=["kind"],
-        )
-        unread = GaugeMetricFamily(
-            "berth_watch_unread_objects",
+            [len(kind.isolated) for kind in kinds],
+        ),
+        (
+            "unread_objects",
             "Objects kept by name only: too large, or over the limit of their namespace.",
-            labels=["kind"],
-        )
-        for one in kinds:
-            unread.add_metric([one.kind], one.unread)
-            isolated.add_metric([one.kind], len(one.isolated))
-            healthy.add_metric([one.kind], float(one.healthy))
-            if one.silent is not None:
-                silent.add_metric([one.kind], one.silent)
-            objects.add_metric([one.kind], one.objects)
-        yield from (healthy, silent, objects, isolated, unread)
-        for name, meaning in COUNTED.items():
-            counter = CounterMetricFamily(f"berth_watch_{name}", meaning, labels=["kind"])
-            for one in kinds:
-                counter.add_metric([one.kind], one.counts[name])
-            yield counter
-        yield self._not_understood()
-        yield from self._written()
-
-    def _written(self) -> Iterator[Metric]:
-        writes = self._writes()
-        lease = GaugeMetricFamily("berth_lease_held", "1 for the replica that writes statuses and Events, else 0.")
-        lease.add_metric([], float(writes.held))
-        counter = CounterMetricFamily("berth_status_writes", "Status writes of this replica, by result.", labels=["result"])
-        for result in ("written", "lost", "failed"):
-            counter.add_metric([result], getattr(writes, result))
-        yield from (lease, counter)
-
-    def _not_understood(self) -> Metric:
-        """Return the count of denied objects, which are named in their status and in the log."""
-        found = GaugeMetricFamily(
-            "berth_objects_rejected", "Berth's objects whose newest version is invalid, by which version is active.", labels=["acting"]
-        )
-        last_good, none = self._denied()
-        found.add_metric(["last_good"], last_good)
-        found.add_metric(["nothing"], none)
-        return found
+            [kind.unread for kind in kinds],
+        ),
+    ):
+        samples = (([kind.kind], value) for kind, value in zip(kinds, values, strict=True) if value is not None)
+        yield family(GaugeMetricFamily, f"berth_watch_{name}", text, ["kind"], samples)
+    for name, text in COUNTED.items():
+        samples = (([kind.kind], kind.counts[name]) for kind in kinds)
+        yield family(CounterMetricFamily, f"berth_watch_{name}", text, ["kind"], samples)
+    yield family(
+        GaugeMetricFamily,
+        "berth_objects_rejected",
+        "Berth's objects whose newest version is invalid, by which version is active.",
+        ["acting"],
+        [(["last_good"], denied[0]), (["nothing"], denied[1])],
+    )
+    yield GaugeMetricFamily("berth_lease_held", "1 for the replica that writes statuses and Events, else 0.", float(writes.held))
+    results = [([result], getattr(writes, result)) for result in ("written", "lost", "failed")]
+    yield family(CounterMetricFamily, "berth_status_writes", "Status writes of this replica, by result.", ["result"], results)

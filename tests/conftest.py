@@ -50,7 +50,10 @@ TOGETHER = {
     "the shared cluster": ON_SHARED_CLUSTER,
     "real kubelets": ("tests/e2e/kubelets/", "tests/e2e/installation/"),
     "the chart": ("tests/deploy/monitoring/", *(f"tests/deploy/test_{file}.py" for file in RENDERED)),
-    SOURCE: tuple(f"tests/test_{name}.py" for name in ("documented", "layers", "names", "words")),
+    SOURCE: tuple(
+        f"tests/{name}.py"
+        for name in ("docs/test_architecture", "test_documented", "test_generated", "test_layers", "test_names", "test_words")
+    ),
 }
 """Files that one worker runs one after another: on the same control plane or machines, or with what it has rendered or parsed already"""
 A_CORE = 3

@@ -1,7 +1,7 @@
 """The files that are made from others: the definitions, the reference, the manual page, the drawing of the rooms, docs/performance.md, what
 the chart takes from the catalog and the library, the schema of its values, and the plain manifests that are rendered from it.
 
-    python -P -m tests.generated [--check]      writes those that are out of date (make generate), or names them (make check)
+    python -P -m tests.generated [--check]      writes those that are out of date (make generate), or names them
 
 The pictures of pages and terminals need a browser and a cluster: ``python -m tests.pictures`` writes them.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from cli import VERSION, crds, webhooks
 from cli.help import manual
 from cli.help.tree import commands
-from cluster.survey.custom_workloads import resources
+from cluster.watch.workload_kinds import resources
 from documents import yaml_writer
 from documents.files import read_catalog
 from policies.objects.reference import reference_markdown

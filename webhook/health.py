@@ -9,7 +9,7 @@ expired, the server is not about to stop.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -47,7 +47,6 @@ class ReadinessCheck:
 HANGS = 30.0
 """Seconds without a finished check of files after which a mount probably hangs: a check takes a millisecond, and reading 10,000
 policies again some seconds."""
-NOT_FOUND = text_answer(404, "not found; use /livez, /readyz, /metrics or /policies")
 NOT_ALLOWED = text_answer(405, "method not allowed; use GET", b"allow: GET, HEAD\r\n")
 MOST_NAMED = 5
 """Objects that a line of ``/readyz`` names."""
@@ -59,24 +58,36 @@ PROBES = frozenset({ALIVE.encode(), READY.encode()})
 def starlette_of(condition: ReplicaState) -> Starlette:
     """Return the application of the second port."""
 
-    async def ready(request: Request) -> Response:
-        found = list(checks(condition, time.time()))
-        good = all(check.ready for check in found)
-        return response_of(text_answer(200 if good else 503, "\n".join([*map(str, found), "ready" if good else "not ready"])))
-
     async def policies(request: Request) -> Response:
         return response_of(Answer(start(200, JSON), orjson.dumps(known(condition), option=orjson.OPT_INDENT_2)))
 
+    return starlette_of_pages(lambda: checks(condition, time.time()), condition.replica.metrics.exposition, {"/policies": policies})
+
+
+def starlette_of_pages(
+    checks: Callable[[], Iterable[ReadinessCheck]],
+    exposition: Callable[[str], tuple[bytes, str]],
+    pages: Mapping[str, Callable[[Request], Awaitable[Response]]] = {},
+) -> Starlette:
+    """Return an application with the pages for a kubelet and Prometheus, and others. ``exposition`` returns body and content type of
+    the metrics for an Accept header."""
+
+    async def alive(request: Request) -> Response:
+        return response_of(text_answer(200, "alive"))
+
+    async def ready(request: Request) -> Response:
+        lines = list(checks())
+        good = all(check.ready for check in lines)
+        return response_of(text_answer(200 if good else 503, "\n".join([*map(str, lines), "ready" if good else "not ready"])))
+
     async def metrics(request: Request) -> Response:
-        body, content_type = condition.replica.metrics.exposition(request.headers.get("accept", ""))
+        body, content_type = exposition(request.headers.get("accept", ""))
         return response_of(Answer(start(200, b"content-type: %b\r\n" % content_type.encode()), body))
 
-    pages = {ALIVE: _alive, READY: ready, "/metrics": metrics, "/policies": policies}
-    return starlette([Route(path, page) for path, page in pages.items()], {404: NOT_FOUND, 405: NOT_ALLOWED})
-
-
-async def _alive(request: Request) -> Response:
-    return response_of(text_answer(200, "alive"))
+    every = {ALIVE: alive, READY: ready, "/metrics": metrics, **pages}
+    *paths, last = every
+    not_found = text_answer(404, f"not found; use {', '.join(paths)} or {last}")
+    return starlette([Route(path, page) for path, page in every.items()], {404: not_found, 405: NOT_ALLOWED})
 
 
 def checks(condition: ReplicaState, now: float) -> Iterator[ReadinessCheck]:
@@ -146,15 +157,9 @@ def _cluster(condition: ReplicaState) -> Iterator[ReadinessCheck]:
 def _unheard(error: str, without: str, kinds: Sequence[Watching]) -> str:
     """Describe kinds that have one error and one consequence, of which an outage has many."""
     longest = max((watched.silent for watched in kinds if watched.silent is not None), default=None)
-    return f"{', '.join(watched.kind for watched in kinds)}: {error}{_since(longest)}{_meanwhile(without)}"
-
-
-def _since(silent: float | None) -> str:
-    return "" if silent is None else f" (last message {silent:.0f} s ago)"
-
-
-def _meanwhile(without: str) -> str:
-    return f"; meanwhile {without}" if without else ""
+    since = "" if longest is None else f" (last message {longest:.0f} s ago)"
+    meanwhile = f"; meanwhile {without}" if without else ""
+    return f"{', '.join(watched.kind for watched in kinds)}: {error}{since}{meanwhile}"
 
 
 def known(condition: ReplicaState) -> dict[str, Any]:

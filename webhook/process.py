@@ -13,7 +13,6 @@ from typing import Any
 
 from cluster.background import TASK
 from telemetry import log
-from telemetry.log_writer import LogWriter
 
 BAD_INPUT = 2
 _SWITCH = 0.0005
@@ -43,7 +42,7 @@ def logging(loop: asyncio.AbstractEventLoop, on_drop: Callable[[], None]) -> Ite
     if sys.stderr is None:
         yield
         return
-    stream = LogWriter(sys.stderr.fileno(), loop, on_drop, _tell_loss)
+    stream = log.LogWriter(sys.stderr.fileno(), loop, on_drop, _tell_loss)
     log.to(stream.write)
     try:
         yield

@@ -13,6 +13,7 @@ import contextlib
 import gc
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import uvloop
@@ -32,10 +33,9 @@ from telemetry.metrics import Metrics
 from webhook import health, memory
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
-from webhook.registration_rules import keep_rules
-from webhook.reload.condition import FilesCollector, ReplicaState
+from webhook.reload.condition import ReplicaState, collect_file_checks
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
-from webhook.reload.shared_certificate import CaCollector, SharedCertificate
+from webhook.reload.shared_certificate import SharedCertificate, keep_rules
 from webhook.settings import ServeSettings, url
 
 
@@ -67,13 +67,13 @@ class Process:
         self.log_line_dropped = self._metrics.log_line_dropped
         self._replica = Replica(limits=settings.limits, metrics=self._metrics)
         self._condition = ReplicaState(replica=self._replica)
-        self._metrics.also(FilesCollector(self._condition.files_checked_at))
+        self._metrics.also(partial(collect_file_checks, self._condition.files_checked_at))
         source = _certificates(settings)
         self._shared = source if isinstance(source, SharedCertificate) else None
         if self._shared is not None:
             self._condition.certificate_waiting = self._shared.waiting
             self._condition.verifiers_ahead = self._shared.verifiers_ahead
-            self._metrics.also(CaCollector(self._shared.state))
+            self._metrics.also(self._shared.collect_metrics)
         callers = read_callers(settings.client_ca) if settings.client_ca else ""
         self._client_names = frozenset(settings.client_names)
         self._certificate = CertificateWatcher(source, self._condition, callers)

@@ -6,10 +6,9 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TypedDict
 
 from certs.rotation import Lives
 from kube import duration
@@ -34,11 +33,6 @@ LIVES = {"ca_life": "ca", "leaf_life": "leaf", "ca_overlap": "overlap"}
 LEAST_LIFE = timedelta(minutes=5)
 """The shortest life of a serving certificate: replicas look every ten seconds, and a CA is followed by API servers in seconds."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-
-
-class _Callers(TypedDict):
-    client_ca: Path | None
-    client_names: tuple[str, ...]
 
 
 class SettingsError(Exception):
@@ -85,46 +79,46 @@ class ServeSettings:
         """Return the settings from the options of ``berth serve``. Raises SettingsError."""
         host, port = listen_address(args.listen)
         health = listen_address(args.health, "--health", DEFAULT_HEALTH)
-        common = cls(
+        cluster, limits = cluster_source(args), _limits(args)
+        if args.client_names and not args.client_ca:
+            raise SettingsError("--client-names needs client certificates: add --client-ca FILE")
+        return cls(
             host=host,
             port=port,
             health=health,
             sources=sources,
-            cluster=cluster_source(args),
-            limits=_limits(args),
+            cert_secret=_certificate_secret(args, cluster),
+            tls_files=(Path(args.tls_cert), Path(args.tls_key)) if args.tls_cert else None,
+            self_signed=Path(args.self_signed) if args.self_signed else None,
             more_names=args.names,
-            **_callers(args),
+            client_ca=Path(args.client_ca) if args.client_ca else None,
+            client_names=args.client_names,
+            cluster=cluster,
+            limits=limits,
             version=version,
         )
-        return replace(common, **_certificates(args, common))
 
 
-class _Certificates(TypedDict, total=False):
-    tls_files: tuple[Path, Path]
-    self_signed: Path
-    cert_secret: CertificateSecret
-
-
-def _certificates(args: argparse.Namespace, settings: ServeSettings) -> _Certificates:
-    """Return the one source of the serving certificate that the options name. Raises SettingsError."""
-    files, given = args.tls_cert and args.tls_key, [args.tls_cert or args.tls_key, args.self_signed, args.cert_secret]
-    if len(list(filter(None, given))) != 1 or (given[0] and not files):
+def _certificate_secret(args: argparse.Namespace, cluster: ClusterSource | None) -> CertificateSecret | None:
+    """Return the Secret of the certificates; None if the options name the one other source. Raises SettingsError."""
+    sources = [args.tls_cert or args.tls_key, args.self_signed, args.cert_secret]
+    if len(list(filter(None, sources))) != 1 or bool(args.tls_cert) != bool(args.tls_key):
         raise SettingsError(
             "the API server calls only over TLS: set --tls-cert FILE and --tls-key FILE,"
             " or --self-signed DIR for a certificate created in DIR,"
             " or in a cluster --cert-secret NAMESPACE/NAME for a certificate that all replicas share (exactly one of the three)"
         )
     lives = _lives(args)
-    if args.cert_secret:
-        if settings.cluster is None:
-            raise SettingsError("--cert-secret names a Secret of a cluster: add --in-cluster or --kubeconfig FILE")
-        if args.cert_source == "ours" and not args.names:
-            raise SettingsError("--cert-secret issues a certificate for the Service that callers use: add --names NAME.NAMESPACE.svc")
-        namespace, name = _object("--cert-secret", args.cert_secret, DEFAULT_SECRET)
-        return {"cert_secret": CertificateSecret(namespace=namespace, name=name, source=args.cert_source, lives=lives)}
-    if args.cert_source != "ours":
-        raise SettingsError("--cert-source needs a Secret: add --cert-secret NAMESPACE/NAME")
-    return {"tls_files": (Path(args.tls_cert), Path(args.tls_key))} if files else {"self_signed": Path(args.self_signed)}
+    if not args.cert_secret:
+        if args.cert_source != "ours":
+            raise SettingsError("--cert-source needs a Secret: add --cert-secret NAMESPACE/NAME")
+        return None
+    if cluster is None:
+        raise SettingsError("--cert-secret names a Secret of a cluster: add --in-cluster or --kubeconfig FILE")
+    if args.cert_source == "ours" and not args.names:
+        raise SettingsError("--cert-secret issues a certificate for the Service that callers use: add --names NAME.NAMESPACE.svc")
+    namespace, name = _object("--cert-secret", args.cert_secret, DEFAULT_SECRET)
+    return CertificateSecret(namespace=namespace, name=name, source=args.cert_source, lives=lives)
 
 
 def _lives(args: argparse.Namespace) -> Lives:
@@ -149,12 +143,6 @@ def _life(option: str, text: str) -> timedelta:
         return timedelta(seconds=duration.seconds(text))
     except duration.DurationError as error:
         raise SettingsError(f"{option} {error}") from None
-
-
-def _callers(args: argparse.Namespace) -> _Callers:
-    if args.client_names and not args.client_ca:
-        raise SettingsError("--client-names needs client certificates: add --client-ca FILE")
-    return {"client_ca": Path(args.client_ca) if args.client_ca else None, "client_names": args.client_names}
 
 
 def cluster_source(args: argparse.Namespace, lease: str = DEFAULT_LEASE) -> ClusterSource | None:
@@ -227,3 +215,26 @@ def url(scheme: str, host: str, port: int) -> str:
     """Return ``https://HOST:PORT``, with an IPv6 address in brackets and a wildcard as localhost."""
     host = "localhost" if host in WILDCARDS else host
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    """The settings of `berth audit --serve`."""
+
+    cluster: ClusterSource
+    health: tuple[str, int]
+    """Host and port of /livez, /readyz and /metrics."""
+    sources: Sources
+    prices: Path | None
+    version: str
+
+    @classmethod
+    def from_args(cls, args: argparse.Namespace, sources: Sources, version: str) -> AuditSettings:
+        """Return the settings from the options. Raises SettingsError."""
+        cluster = cluster_source(args, DEFAULT_AUDIT_LEASE)
+        if cluster is None:
+            raise SettingsError("--serve watches a cluster: add --in-cluster or --kubeconfig FILE")
+        if args.namespace:
+            raise SettingsError("--serve reports on all namespaces: remove --namespace")
+        health = listen_address(args.health, "--health", DEFAULT_HEALTH)
+        return cls(cluster=cluster, health=health, sources=sources, prices=Path(args.prices) if args.prices else None, version=version)

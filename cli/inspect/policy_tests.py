@@ -15,8 +15,8 @@ from typing import Any
 from cli.options import add_snapshot_options
 from cli.output import stderr
 from cli.policy_cases import case as cases
-from cli.policy_cases import changes
-from cli.policy_cases.changes import Seen
+from cli.policy_cases import files
+from cli.policy_cases.files import Seen
 from cli.policy_cases.results import format_results
 from cli.policy_cases.run import Fill, Run
 from cli.policy_cases.run import run as run_cases
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     defaults = _defaults(args)
     code, seen = _once(args, defaults)
     if args.watch:
-        for _ in changes.settled(seen, lambda: time.sleep(LOOK)):
+        for _ in files.settled(seen, lambda: time.sleep(LOOK)):
             print("--- changed", flush=True)
             code, now = _once(args, defaults)
             seen.clear()

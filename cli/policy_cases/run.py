@@ -10,10 +10,9 @@ from typing import Any, Literal
 from cli.policy_cases import case as cases
 from cli.policy_cases import expectation_writer
 from cli.policy_cases.case import Case
-from cli.policy_cases.changes import Seen, look
 from cli.policy_cases.coverage import Coverage
 from cli.policy_cases.decisions import read_request
-from cli.policy_cases.files import files
+from cli.policy_cases.files import Seen, files, look
 from cli.policy_cases.outcome import Sentence
 from cli.policy_cases.worlds import CaseError, Worlds
 from cli.terminal.progress import each

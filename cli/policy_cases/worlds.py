@@ -14,7 +14,7 @@ from catalog import Catalog
 from catalog.nearest import hint
 from catalog.parse import CatalogError, from_mappings
 from cli.policy_cases.case import LIBRARY, Case
-from cli.policy_cases.changes import Seen, look
+from cli.policy_cases.files import Seen, look
 from documents.files import SHIPPED_CATALOG, read_documents
 from policies.document import Document, InputError, objects
 from policies.facts.cluster_facts import ClusterFacts

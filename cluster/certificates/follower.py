@@ -6,13 +6,10 @@ The clock is the API server's, as told by its answers: it is the one that verifi
 from __future__ import annotations
 
 import abc
-import asyncio
-import contextlib
-import random
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from cluster.certificates.bell import ring
+from cluster.certificates.bell import SETTLES, look_at_changes
 from cluster.certificates.registrations import GROUP, KINDS, Configuration, Registrations
 from cluster.certificates.secret_store import SecretStore, StoredSecret
 from cluster.client.api_client import Client
@@ -24,9 +21,7 @@ LOOK = 10.0
 """Seconds between two looks, if no watch rings earlier."""
 AGAIN = 1.0
 """Seconds before the next look after one that failed, doubled with each failure up to LOOK: at an installation, rights come a moment
-after the pods."""
-SETTLES = 0.05
-"""Seconds before a replica looks again after a change or after another one was faster, doubled each time up to LOOK."""
+after the pods. Where another replica was faster, ``bell.SETTLES`` seconds are doubled instead."""
 SKEW = timedelta(seconds=5)
 """A difference of clocks that is no more than the age of an answer and its rounding to seconds."""
 
@@ -62,18 +57,11 @@ class SecretFollower(abc.ABC):
 
     async def run(self) -> None:
         """Look for ever: whenever a watch rings, and at intervals."""
-        bell = asyncio.Event()
-        folders = [(self._store.folder, self._store.name), *((f"{GROUP}/{plural}", self._registrations.name) for plural in KINDS.values())]
-        async with asyncio.TaskGroup() as group:
-            for folder, name in folders:
-                group.create_task(ring(self._client, folder, name, bell))
-            while True:
-                bell.clear()
-                pause = self.pause(soon=await self.looked())
-                await asyncio.sleep(SETTLES * random.uniform(1, 2))
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(pause * random.uniform(0.9, 1.1)):
-                        await bell.wait()
+        configurations = ((f"{GROUP}/{plural}", self._registrations.name) for plural in KINDS.values())
+        await look_at_changes(self._client, [(self._store.folder, self._store.name), *configurations], self._look_and_pause)
+
+    async def _look_and_pause(self) -> float:
+        return self.pause(soon=await self.looked())
 
     def pause(self, *, soon: bool) -> float:
         """Return the seconds until the next look, unless a watch rings. ``soon``: the last look was not the end of it."""

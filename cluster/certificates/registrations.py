@@ -17,11 +17,10 @@ from certs.authority import CertificateError
 from certs.chain import parse_chain
 from certs.rotation import fingerprint
 from cluster.certificates.secret_store import decoded
-from cluster.client.api_client import Client
+from cluster.client.api_client import APPLY, Client
 from cluster.client.errors import Rejected
 from cluster.watch.store import Tell
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.tree import Raw, map_at, maps_in
 
 MANAGER = "berth-certificates"
 GROUP = "/apis/admissionregistration.k8s.io/v1"
@@ -54,18 +53,17 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        return str(map_of(self.value.get("metadata")).get("name"))
+        return str(map_at(self.value, "metadata").get("name"))
 
     @property
     def entries(self) -> list[Raw]:
         """Its webhooks."""
-        found = self.value.get("webhooks")
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        return [dict(webhook) for webhook in maps_in(self.value.get("webhooks"))]
 
     @property
     def injected(self) -> bool:
         """True if cert-manager writes its bundle."""
-        return any(key.startswith(INJECTED) for key in map_of(map_of(self.value.get("metadata")).get("annotations")))
+        return any(key.startswith(INJECTED) for key in map_at(self.value, "metadata", "annotations"))
 
     def trusts(self) -> frozenset[str]:
         """The fingerprints that are in the bundle of every entry."""
@@ -81,14 +79,13 @@ class Configuration:
         return any(name == MANAGER for name, _ in self._managed())
 
     def _managed(self) -> Iterator[tuple[str, object]]:
-        found = map_of(self.value.get("metadata")).get("managedFields")
-        for one in found if isinstance(found, list) else ():
-            yield str(map_of(one).get("manager")), map_of(one).get("fieldsV1")
+        for fields in maps_in(map_at(self.value, "metadata").get("managedFields")):
+            yield str(fields.get("manager")), fields.get("fieldsV1")
 
 
 def trusted_by(entry: Raw) -> frozenset[str]:
     """Return the fingerprints of the CA certificates in the bundle of one webhook."""
-    pem = decoded(map_of(entry.get("clientConfig")).get("caBundle"))
+    pem = decoded(map_at(entry, "clientConfig").get("caBundle"))
     try:
         return frozenset(map(fingerprint, parse_chain(pem))) if pem else frozenset()
     except CertificateError:
@@ -122,7 +119,7 @@ class Registrations:
                 continue
             if one.ours() and lacks and self._is_contested(one, now):
                 continue
-            await self._apply(one, trust)
+            await self._trust(one, trust)
 
     def _is_contested(self, one: Configuration, now: float) -> bool:
         """Count a correction; return whether it has to wait."""
@@ -145,23 +142,22 @@ class Registrations:
         reply = await self._client.call("GET", path)
         if reply.status == 404 or (forbidden and reply.status == 403):
             return None
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"GET {path}", reply)
-        return reply.body
+        return reply.object(f"GET {path}")
 
-    async def _apply(self, one: Configuration, trust: Trust) -> None:
-        bundle = base64.b64encode(trust.pem).decode()
+    async def apply(self, one: Configuration, manager: str, metadata: Raw, webhooks: list[Raw]) -> bool:
+        """Apply fields of its webhooks as a field manager. Return False if it is another one by now than ``metadata`` says."""
         path = f"{GROUP}/{KINDS[one.kind]}/{one.name}"
-        body = {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": one.kind,
-            "metadata": {"name": one.name},
-            "webhooks": [{"name": entry.get("name"), "clientConfig": {"caBundle": bundle}} for entry in one.entries],
-        }
-        query = {"fieldManager": MANAGER, "force": "true"}
-        reply = await self._client.call("PATCH", path, body=body, content="application/apply-patch+yaml", query=query)
-        if not reply.ok:
+        body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": one.kind, "metadata": metadata, "webhooks": webhooks}
+        query = {"fieldManager": manager, "force": "true"}
+        reply = await self._client.call("PATCH", path, body=body, content=APPLY, query=query)
+        if not reply.ok and not (reply.status == 409 and "resourceVersion" in metadata):
             raise Rejected(f"PATCH {path}", reply)
+        return reply.ok
+
+    async def _trust(self, one: Configuration, trust: Trust) -> None:
+        bundle = base64.b64encode(trust.pem).decode()
+        webhooks = [{"name": entry.get("name"), "clientConfig": {"caBundle": bundle}} for entry in one.entries]
+        await self.apply(one, MANAGER, {"name": one.name}, webhooks)
         self._tell("ca_bundle_written", configuration=f"{one.kind}/{one.name}", authorities=len(trust.fingerprints))
 
 

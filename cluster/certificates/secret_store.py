@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from cluster.client.api_client import Client
 from cluster.client.errors import Rejected
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.tree import Raw, map_at
 
 REQUEST = "berth.dev/rotate"
 """Annotation by which a person asks for a rotation: ``ca`` or ``leaf``, a space, and a text that no earlier
@@ -29,14 +28,12 @@ class StoredSecret:
     @property
     def data(self) -> dict[str, bytes]:
         """The fields, decoded; one that is no base64 is empty."""
-        found = map_of(self.value.get("data")) if self.value is not None else {}
-        return {key: decoded(text) for key, text in found.items()}
+        return {key: decoded(text) for key, text in map_at(self.value, "data").items()}
 
     @property
     def request(self) -> str:
         """The request for a rotation; "" if there is none."""
-        metadata = map_of(self.value.get("metadata")) if self.value is not None else {}
-        return str(map_of(metadata.get("annotations")).get(REQUEST, ""))
+        return str(map_at(self.value, "metadata", "annotations").get(REQUEST, ""))
 
 
 class SecretStore:
@@ -54,9 +51,7 @@ class SecretStore:
         reply = await self._client.call("GET", self.path)
         if reply.status == 404:
             return StoredSecret(value=None, date=reply.date)
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"GET {self.path}", reply)
-        return StoredSecret(value=reply.body, date=reply.date)
+        return StoredSecret(value=reply.object(f"GET {self.path}"), date=reply.date)
 
     async def write(self, before: StoredSecret, data: Mapping[str, bytes]) -> bool:
         """Write these fields in place of those that were read; False if another replica was faster. A 404 for a
@@ -67,7 +62,7 @@ class SecretStore:
             made = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": encoded}
             reply = await self._client.call("POST", self.folder, body=made)
         else:
-            body = {**before.value, "data": {**map_of(before.value.get("data")), **encoded}}
+            body = {**before.value, "data": {**map_at(before.value, "data"), **encoded}}
             reply = await self._client.call("PUT", self.path, body=body)
         if reply.status == 409 or (reply.status == 404 and before.value is not None):
             return False

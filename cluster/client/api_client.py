@@ -22,7 +22,9 @@ from cluster.client.line_stream import MOST, Lines
 from cluster.client.transport import HttpResponse, Transport
 from documents import json_depth
 
-__all__ = ["Access", "AccessError", "Client", "Garbled", "Rejected", "Reply", "Unreachable"]
+__all__ = ["APPLY", "MERGE", "Access", "AccessError", "Client", "Garbled", "Rejected", "Reply", "Unreachable"]
+MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
+"""The content types of patches (RFC 7386, server-side apply)."""
 TOKEN_AGAIN = 60.0
 """Seconds after which a pod's token is read again: the kubelet replaces it after 80 % of its lifetime, and
 client-go reads it again each minute."""

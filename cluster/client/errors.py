@@ -50,6 +50,12 @@ class Reply:
     def ok(self) -> bool:
         return 200 <= self.status < 300
 
+    def object(self, call: str) -> dict[str, Any]:
+        """Return the object of a success. ``call``: the method and the path, for the error. Raises Rejected."""
+        if not self.ok or not isinstance(self.body, dict):
+            raise Rejected(call, self)
+        return self.body
+
     @property
     def message(self) -> str:
         """The message of a Status, or the beginning of a body that is not JSON; "" for any other object."""

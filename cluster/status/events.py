@@ -24,7 +24,7 @@ from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
 from kube.tree import Raw
 from policies.policy import API_VERSION, CONTROLLER
-from policies.state.objects import Key
+from policies.state.objects import ObjectEntry
 
 BURST = 10
 """Burst of events about cluster-scoped objects, and of those about namespaced ones."""
@@ -42,15 +42,6 @@ ACTIONS = {"Accepted": "Accept", "Conflicted": "Compare"}
 """The conditions whose changes are sent as events, with the action of each event."""
 _NAME = 200
 """Most characters of the object's name in the event's name, which may have 253."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventSubject:
-    """The object that an event is about."""
-
-    key: Key
-    uid: str
-    resource_version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +111,8 @@ class Events:
         self.dropped = 0
         """Events over the rate, or not sent: denied by the API server, unreachable, or without the Lease."""
 
-    def changed(self, subject: EventSubject, before: Mapping[str, tuple[str, str]], now: Condition) -> None:
-        """Queue an event if the condition has changed.
+    def changed(self, entry: ObjectEntry, before: Mapping[str, tuple[str, str]], now: Condition) -> None:
+        """Queue an event if a condition of the object has changed.
 
         ``before``: (status, reason) by type of condition, as stored before. A condition that is good from the
         start is no event.
@@ -131,8 +122,8 @@ class Events:
         well = now.status == ("True" if now.type == "Accepted" else "False")
         if well and now.type not in before:
             return
-        kind, namespace, name = subject.key
-        regarding = {"apiVersion": API_VERSION, "kind": kind, "name": name, "uid": subject.uid, "resourceVersion": subject.resource_version}
+        kind, namespace, name = entry.key
+        regarding = {"apiVersion": API_VERSION, "kind": kind, "name": name, "uid": entry.uid, "resourceVersion": entry.resource_version}
         text = now.message or ("the conflict is resolved" if now.type == "Conflicted" else "accepted")
         self.add(regarding, namespace, About(action=ACTIONS[now.type], reason=now.reason, well=well, text=text))
 

@@ -13,15 +13,15 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from cluster.background import background
 from cluster.client.api_client import Client
-from cluster.client.errors import Failure, Rejected, Reply, Unreachable
+from cluster.client.errors import Failure, Reply, Unreachable
 from cluster.watch.store import Tell
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.tree import Raw, map_at
 
 DURATION = 15
 """Seconds without a renewal after which another replica takes over."""
@@ -81,7 +81,7 @@ class Lease:
         self._pace = pace
         self._reachable = reachable
         self._until = clock()
-        self._seen: Raw = {}
+        self._seen: Mapping[str, Any] = {}
         """The Lease's spec as last read."""
         self._seen_at = clock()
         self._error = ""
@@ -92,13 +92,16 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """True while this replica may write; check it right before each write."""
-        return self.left > 0
+        """True while this replica is the holder."""
+        return self._until > self._clock()
 
     @property
     def left(self) -> float:
-        """The seconds left for writing; no call may take longer."""
-        return max(0.0, self._until - self._clock())
+        """The seconds left for writing; check it right before each write, which may take no longer.
+
+        0 without the Lease, or while the API server can't be reached.
+        """
+        return max(0.0, self._until - self._clock()) if self._reachable() else 0.0
 
     @background("lease")
     async def run(self) -> None:
@@ -133,22 +136,21 @@ class Lease:
     async def _try(self, begun: float) -> None:
         if not self._reachable():
             raise Unreachable("the API server can't be reached")
-        reply = await self._client.call("GET", f"{self._folder}/{self._name}")
+        path = f"{self._folder}/{self._name}"
+        reply = await self._client.call("GET", path)
         if reply.status == 404:
             if not self._free():  # deleted under a holder that has not noticed yet
                 return
-            lease: Raw = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": self._name}}
+            lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": self._name}}
             self._took(begun, await self._client.call("POST", self._folder, body=self._mine(lease)))
             return
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"GET {self._folder}/{self._name}", reply)
-        self._see(reply.body)
+        lease = reply.object(f"GET {path}")
+        self._see(lease)
         if self._free():
-            body = self._mine(reply.body)
-            self._took(begun, await self._client.call("PUT", f"{self._folder}/{self._name}", body=body))
+            self._took(begun, await self._client.call("PUT", path, body=self._mine(lease)))
 
     def _see(self, lease: Raw) -> None:
-        spec = map_of(lease.get("spec"))
+        spec = map_at(lease, "spec")
         if spec != self._seen or not self._seen:
             self._seen, self._seen_at = spec, self._clock()
         if spec.get("holderIdentity") != self.holder:
@@ -165,7 +167,7 @@ class Lease:
     def _mine(self, lease: Raw) -> Raw:
         """Return the Lease with this replica as holder and a new renewTime, and the resourceVersion that was
         read."""
-        spec, now = map_of(lease.get("spec")), _micro_time()
+        spec, now = map_at(lease, "spec"), _micro_time()
         stays = spec.get("holderIdentity") == self.holder
         changes = {
             "holderIdentity": self.holder,
@@ -181,9 +183,8 @@ class Lease:
         faster."""
         if reply.status == 409:
             return
-        if not reply.ok or not isinstance(reply.body, dict):
-            raise Rejected(f"writing {self._folder}/{self._name}", reply)
-        self._seen, self._seen_at = map_of(reply.body.get("spec")), self._clock()
+        lease = reply.object(f"writing {self._folder}/{self._name}")
+        self._seen, self._seen_at = map_at(lease, "spec"), self._clock()
         self._until = begun + GIVEN_UP * self._pace
 
     def _tell_turn(self) -> None:
@@ -220,7 +221,7 @@ class Lease:
     async def _let_go(self) -> None:
         path = f"{self._folder}/{self._name}"
         reply = await self._client.call("GET", path)
-        spec = map_of(reply.body.get("spec")) if reply.ok and isinstance(reply.body, dict) else {}
+        spec = map_at(reply.body, "spec") if reply.ok and isinstance(reply.body, dict) else {}
         if spec.get("holderIdentity") == self.holder:
             free = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_time()}
             await self._client.call("PUT", path, body={**reply.body, "spec": free})

@@ -8,7 +8,13 @@ from typing import Any
 
 from analysis.conditions import ObjectStatus
 from analysis.conditions.conditions import Condition
-from kube.tree import Raw
+from cluster.client.errors import Reply
+from kube.tree import Raw, map_at, maps_in
+
+
+def stored_version(reply: Reply) -> str:
+    """Return the resourceVersion of the object in an answer."""
+    return str(map_at(reply.body, "metadata").get("resourceVersion", ""))
 
 
 def differs(finding: ObjectStatus, status: Mapping[str, Any]) -> bool:
@@ -52,9 +58,8 @@ def patch(finding: ObjectStatus, status: Mapping[str, Any], resource_version: st
 
 def stored_conditions(status: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return (status, reason) of each stored condition, by type."""
-    given = status.get("conditions")
-    conditions = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    return {str(one.get("type")): (str(one.get("status")), str(one.get("reason"))) for one in conditions}
+    conditions = maps_in(status.get("conditions"))
+    return {str(stored.get("type")): (str(stored.get("status")), str(stored.get("reason"))) for stored in conditions}
 
 
 def _plain(condition: Condition, generation: int) -> Raw:
@@ -76,10 +81,9 @@ def _without_time(stored: object) -> object:
 
 
 def _since(status: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    given = status.get("conditions")
-    conditions = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    found = ((str(one.get("type")), str(one.get("status")), one.get("lastTransitionTime")) for one in conditions)
-    return {(kind, value): time for kind, value, time in found if isinstance(time, str) and _is_time(time)}
+    conditions = maps_in(status.get("conditions"))
+    times = ((str(stored.get("type")), str(stored.get("status")), stored.get("lastTransitionTime")) for stored in conditions)
+    return {(kind, value): time for kind, value, time in times if isinstance(time, str) and _is_time(time)}
 
 
 def _is_time(text: str) -> bool:

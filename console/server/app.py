@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -19,12 +19,11 @@ from starlette.staticfiles import StaticFiles
 from analysis.world.world import World
 from cluster.client.errors import Unreachable
 from console.server.forms import form
-from console.server.gate import Gate, Visitor
 from console.server.headers import HEADERS, Headers, for_ever
 from console.server.page import Near, NotShown, Screen, Visit
 from console.server.query import Query, QueryError
 from console.server.rendering import STATIC, VERSION, environment
-from console.world.scope import NOTHING
+from console.world.scope import NOTHING, ListedKind, Scope
 from console.world.view import View
 from documents.printable import cut
 from telemetry import log
@@ -176,3 +175,28 @@ class ConsolePages:
 
 def _wants_part(request: Request) -> bool:
     return request.headers.get("hx-request") == "true"
+
+
+class Visitor(Protocol):
+    """Somebody who may see pages."""
+
+    @property
+    def name(self) -> str:
+        """As the API server knows them; "" on a laptop."""
+
+    @property
+    def leaves(self) -> bool:
+        """True if they can sign out."""
+
+    async def scope(self, world: World, named: Collection[str] = ()) -> Scope:
+        """Return what they may list. Raises Unreachable if the API server does not say."""
+
+    async def may_list(self, kinds: Iterable[ListedKind], namespace: str) -> Collection[ListedKind]:
+        """Return those of the kinds that they may list in a namespace. Raises Unreachable if the API server does not say."""
+
+
+class Gate(Protocol):
+    """Tells who asks."""
+
+    async def admit(self, request: Request) -> Visitor | Response:
+        """Return who asks, or the answer that they get in place of a page. Raises Unreachable if the API server does not say."""

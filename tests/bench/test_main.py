@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.counts import PROVE
+from tests.support.counts import PROVE, only_in_prove
 from tests.support.module_imports import LAYERS
 from tests.testcluster.calls import PATIENCE
 
@@ -79,10 +79,12 @@ def test_ab_needs_another_checkout() -> None:
     assert (done.returncode, done.stderr) == (2, "bench: ab compares two checkouts: name the other one with --other PATH\n")
 
 
+@only_in_prove
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="measuring needs two cores")
 @pytest.mark.skipif(not WRK, reason="there is no wrk here, which loads both: apt install wrk")
 def test_ab_compares_two_checkouts(tmp_path: Path) -> None:
-    """The other one's code answers, with its own policies. Nothing is recorded."""
+    """The other one's code answers, with its own policies. Nothing is recorded. `make test` measures one checkout, by "servers" above, and
+    has the words of this question."""
     for layer in LAYERS:
         (tmp_path / layer).symlink_to(ROOT / layer)
     done = bench("ab", "--quick", "--other", str(tmp_path), "--results", str(tmp_path / "RESULTS.md"))

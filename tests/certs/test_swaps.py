@@ -26,7 +26,7 @@ from tests.certs.pairs import Issued, put_by_rename, put_by_symlink, serial_of
 from tests.support.counts import count
 from tests.testcluster.calls import PATIENCE
 
-SWAPS = count(50, 1000)
+SWAPS = count(20, 1000)
 CLIENTS = 50
 BETWEEN = 4
 """Handshakes that end between two swaps; all clients are in the middle of one."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from analysis.conditions.conditions import Condition
 from cluster.background import TASK, background
 from cluster.client.errors import Reply
-from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.policy_counts import PolicyCounts
-from cluster.status.events import Events, EventSubject
+from cluster.status.events import Events
 from cluster.status.leader_election import Lease
+from policies.state.objects import ObjectEntry
 from tests.testcluster.calls import PATIENCE
 
 
@@ -94,7 +95,7 @@ def test_events_survive_any_exception() -> None:
     async def run() -> None:
         events = Events(Api(1), instance="berth-0", held=lambda: True, tell=tell)  # type: ignore[arg-type]
         for name in ("a", "b", "c"):
-            subject = EventSubject(key=("GPUPolicy", "default", name), uid="u", resource_version="7")
+            subject = cast(ObjectEntry, SimpleNamespace(key=("GPUPolicy", "default", name), uid="u", resource_version="7"))
             events.changed(subject, {}, Condition("Accepted", "False", "Invalid", "x"))
         await reached(asyncio.create_task(events.run()), lambda: (events.sent, events.dropped) == (2, 1))
 
@@ -113,8 +114,7 @@ def test_a_candidate_survives_any_exception() -> None:
 
 def test_counts_survive_any_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are written in a later turn, after a pause, and the error is logged."""
-    monkeypatch.setattr(PacedCalls, "back_off", lambda calls: 0.0)
-    monkeypatch.setattr(PacedCalls, "may_write", True)
+    monkeypatch.setattr(PolicyCounts, "_back_off", lambda counts: 0.0)
     lines: list[str] = []
 
     async def run() -> None:
@@ -127,8 +127,15 @@ def test_counts_survive_any_exception(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise ZeroDivisionError("unforeseen")
             return {}
 
-        calls = PacedCalls(client=None, lease=None, tell=lambda event, /, **fields: lines.append(fields["error"]), event="x")  # type: ignore[arg-type]
-        counts = PolicyCounts(calls=calls, ledger=Totals(), entries=entries, settled=lambda: True, rest=0.0)  # type: ignore[arg-type]
+        counts = PolicyCounts(
+            client=cast(Any, None),
+            left=lambda: 10.0,
+            tell=lambda event, /, **fields: lines.append(fields["error"]),
+            ledger=cast(Any, Totals()),
+            entries=entries,
+            rest=0.0,
+            idle=0.0,
+        )
         await reached(asyncio.create_task(counts.run()), lambda: turns >= 3)
 
     asyncio.run(run())

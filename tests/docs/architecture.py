@@ -7,7 +7,6 @@ that runs upwards, and so closes a circle, is red.
 
 from __future__ import annotations
 
-import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -23,7 +22,7 @@ BOX, ROW, GAP, MARGIN = (148, 40), 92, 14, 16
 def modules(root: Path = ROOT) -> Modules:
     """All modules of the source with code in them, more than a docstring."""
     found = module_imports.modules(root)
-    code = {name: file for name, file in found.files.items() if len(ast.parse(file.read_text(encoding="utf-8")).body) > 1}
+    code = {name: file for name, file in found.files.items() if len(module_imports.tree(file).body) > 1}
     return Modules(code, {name: found.imports[name] & code.keys() for name in code})
 
 

@@ -57,7 +57,7 @@ def test_replicas_are_replaced_under_load_and_no_call_fails(tmp_path: Path) -> N
     """One of two is replaced, again and again; each ends with 0. One client is busy, another has more idle connections than calls."""
     with replicas(tmp_path) as start:
         now = [start(), start()]
-        with calling(now, "-callers", "16", "-rate", "300") as busy, calling(now, "-callers", "64", "-rate", "64") as idle:
+        with calling(now, "-callers", "16", "-rate", str(count(100, 300))) as busy, calling(now, "-callers", "64", "-rate", "64") as idle:
             for leave in [withdraw_first, signal_first] * count(1, 25):
                 busy.call_on(100)
                 now.append(start())

@@ -15,7 +15,8 @@ from policies.facts.offered_devices import Offering, Stack
 from policies.policy import PolicySet
 from policies.state.snapshot import Snapshot
 from telemetry import log
-from telemetry.device_modes import DeviceModes, sentences, tell
+from telemetry.device_modes import collect_device_modes, sentences, tell
+from telemetry.exposition import Scraped
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
 
@@ -33,7 +34,7 @@ def twice(node: str) -> AdvertisedTwice:
 
 def samples(now: Snapshot | None) -> dict[tuple[str, ...], float]:
     registry = CollectorRegistry()
-    registry.register(DeviceModes(lambda: now))
+    registry.register(Scraped(lambda: collect_device_modes(now)))
     found = text_string_to_metric_families(generate_latest(registry).decode())
     return {(sample.name, *sorted(sample.labels.values())): sample.value for family in found for sample in family.samples}
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from telemetry.watch_metrics import WatchCollector, Watching, Writes
+from telemetry.exposition import Scraped
+from telemetry.watch_metrics import Watching, Writes, collect_watches
 from tests.support.calls.counted_metrics import FOLLOWED
 
 
 def samples(*watching: Watching, writes: Writes = Writes()) -> dict[tuple[str, str], float]:  # noqa: B008 - immutable
     """(metric, value of its label) -> value."""
     registry = CollectorRegistry()
-    registry.register(WatchCollector(lambda: iter(watching), lambda: (1, 2), lambda: writes))
+    registry.register(Scraped(lambda: collect_watches(watching, (1, 2), writes)))
     families = text_string_to_metric_families(generate_latest(registry).decode())
     return {(sample.name, "".join(sample.labels.values())): sample.value for family in families for sample in family.samples}
 

@@ -26,10 +26,11 @@ from server.load_shedding import LoadShedding
 from server.routes import CallRoute, starlette
 from telemetry import log
 from telemetry.metrics import Metrics
-from webhook.admission import handlers
+from webhook.admission import handlers, unread_reviews
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
 from webhook.admission.parking import NotYet, Parking
+from webhook.admission.unread_reviews import Unjudged, answer_unjudged
 
 LARGEST_REVIEW = 40 * 2**20
 """The most bytes of a review. A client may send the API server 3 MiB; an update's review contains the pod
@@ -144,20 +145,18 @@ class App:
         snapshot = self._replica.snapshot
         if denial.decision != "shed" or not route.passes or snapshot is None:
             return denial
-        head = head_of(call.body[:UID_BYTES])
-        return denial if head is None else Denial("shed", Answer(OK_JSON, handlers.not_now(route.phase, head, "behind", snapshot)[1]))
+        answered = _answer_by_head(route.phase, call, snapshot, unread_reviews.not_now("behind"))
+        return denial if answered is None else Denial("shed", answered[1])
 
     def _told(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
-        self._tell(phase, decision, answer, call)
-        return answer._replace(close=True) if self._replica.draining else answer
-
-    def _tell(self, phase: str, decision: str, answer: Answer, call: Call) -> None:
+        """Count and time a call, and return its answer."""
         metrics = self._replica.metrics
         if call.waits:
             metrics.in_flight.dec()
         if decision == "rejected":
             log.write("rejected", "warning", phase=phase, status=answer.status, reason=cut(answer.body.decode().strip()))
         metrics.answered(phase, decision, monotonic() - call.arrived)
+        return answer._replace(close=True) if self._replica.draining else answer
 
     def _denial(self, call: Call) -> Denial | None:
         """Return the denial that needs no body, or None."""
@@ -202,8 +201,7 @@ class App:
             )
         if waits and phase != "advise":
             raise NotYet(_namespace(head), lambda _: False)
-        decision, answer = handlers.handle_over_share(phase, head, snapshot)
-        return decision, Answer(OK_JSON, answer)
+        return _answer_by_head(phase, call, snapshot, unread_reviews.OVER_SHARE)
 
     def _decided(self, route: Route, call: Call, snapshot: Snapshot, *, waits: bool) -> tuple[str, Answer]:
         replica = self._replica
@@ -216,8 +214,8 @@ class App:
             return "rejected", text_answer(error.status, error.sentence)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest
             log.write("failed", "error", phase=route.phase, error=log.trace(error))
-            head = head_of(call.body[:UID_BYTES])
-            return FAILED if head is None else ("failed", Answer(OK_JSON, handlers.failed(route.phase, head, snapshot)))
+            answered = _answer_by_head(route.phase, call, snapshot, unread_reviews.FAILED)
+            return FAILED if answered is None else ("failed", answered[1])
         return decision, Answer(OK_JSON, answer)
 
     def _unjudged(self, phase: str, call: Call, snapshot: Snapshot) -> tuple[str, Answer]:
@@ -232,6 +230,15 @@ class App:
 def starlette_of(app: App) -> Starlette:
     """Return the application of the first port: a route for each path, and a sentence for all others."""
     return starlette([CallRoute(path.decode(), app) for path in app.routes], {404: NOT_FOUND, 405: NOT_ALLOWED})
+
+
+def _answer_by_head(phase: str, call: Call, snapshot: Snapshot, cause: Unjudged) -> tuple[str, Answer] | None:
+    """Answer a call that is not judged; None if the head of its review can't be read."""
+    head = head_of(call.body[:UID_BYTES])
+    if head is None:
+        return None
+    decision, answer = answer_unjudged(phase, head, snapshot, cause)
+    return decision, Answer(OK_JSON, answer)
 
 
 def _namespace(head: Head | None) -> str:

@@ -1,5 +1,5 @@
 """A cache of decisions, as sent and logged, for the next pod that is alike in everything that a decision
-reads.
+reads; and the fields of the log line about a call. Of a pod only its name is logged, and what Berth itself would write.
 
 The thousand pods of a Job differ in names and uids, those of two teams in images and commands; most are
 decided once. Nothing is guessed: the key contains the very extract that the rules read, byte for byte, and
@@ -8,13 +8,17 @@ decided once. Nothing is guessed: the key contains the very extract that the rul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from analysis.reviews import review
+from analysis.reviews.review import ObjectReview
+from analysis.reviews.verdict_records import MOST_RECORDS, audit_records, denial_records, remark_records
+from analysis.reviews.workload_advice import Advice
+from documents.printable import cut
 from kube.review import API_VERSION, KIND
 from policies.facts.places import KnownPlaces
 from policies.lru import LruCache
@@ -23,8 +27,8 @@ from policies.pods.permissions import Caller, caller
 from policies.request import Phase, Request
 from policies.state.snapshot import LONGEST_NAMESPACE, Facts, NamespaceScope
 from policies.verdict import Verdict
+from telemetry import log
 from telemetry.policy_metrics import OutcomeTally, tally
-from webhook.admission import log_fields
 
 _UNTIL_UID = orjson.dumps({"apiVersion": API_VERSION, "kind": KIND, "response": {"uid": ""}})[: -len('""}}')]
 _OVERHEAD = 1024
@@ -36,7 +40,7 @@ class StoredDecision:
     """One decision, without the fields that identify the pod."""
 
     word: str
-    """The result of ``log_fields.decision_word``."""
+    """The result of ``decision_word``."""
     after_uid: bytes
     """The part of the AdmissionReview after the uid."""
     logged: bytes
@@ -53,12 +57,12 @@ class StoredDecision:
 def decided(asked: Request, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
     """Return a verdict's form on the wire, in the log and in the metrics. ``console_url``: of the snapshot."""
     workload = console_link.controller(asked.namespace, asked.pod) if console_url else ""
-    word = log_fields.decision_word(verdict, phase)
+    word = decision_word(verdict, phase)
     answer = orjson.dumps(review.answer_review(asked, verdict, phase=phase, console_url=console_url, workload=workload))
     return StoredDecision(
         word=word,
         after_uid=answer[len(_UNTIL_UID) + len(orjson.dumps(asked.uid)) :],
-        logged=b"" if asked.dry_run else tight(log_fields.of_decision(verdict, phase, word)),
+        logged=b"" if asked.dry_run else tight(of_decision(verdict, phase, word)),
         tally=tally(phase, asked.operation, verdict),
         missing=verdict.missing,
     )
@@ -147,3 +151,79 @@ def tight(text: bytes) -> bytes:
 def size(text: bytes, decision: StoredDecision) -> int:
     """Return the approximate bytes that a cached decision takes."""
     return len(text) + len(decision.after_uid) + len(decision.logged) + _OVERHEAD
+
+
+MOST_POLICIES = 100
+"""The most matching policies that a line names."""
+
+
+def whose(review: Request, phase: Phase) -> dict[str, Any]:
+    """Return the fields of a decision's log line that differ from pod to pod."""
+    return {
+        "phase": phase,
+        "operation": review.operation,
+        "uid": cut(review.uid),
+        "namespace": cut(review.namespace),
+        "pod": cut(_name(review.pod)),
+        "user": cut(review.user),
+    }
+
+
+def whose_object(asked: ObjectReview, phase: Phase) -> dict[str, Any]:
+    """Return the same fields for a claim, a template or a workload, with its kind."""
+    return {"phase": phase, **_object(asked)}
+
+
+def _object(asked: ObjectReview) -> dict[str, Any]:
+    return {
+        "operation": asked.operation,
+        "uid": cut(asked.uid),
+        "namespace": cut(asked.namespace),
+        "kind": cut(asked.kind),
+        "name": cut(asked.name),
+        "user": cut(asked.user),
+    }
+
+
+def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
+    """Return the other fields, as a JSON object: the decision, its policies, and what others would have done."""
+    written = verdict.edits if verdict.patch and phase == "mutate" else ()
+    return log.encoded(
+        {
+            "decision": decided,
+            "policies": list(verdict.matched[:MOST_POLICIES]),
+            "edits": [{"rule": e.rule, "path": "/".join(map(str, e.path)), "policies": e.policies} for e in written[:MOST_RECORDS]],
+            "editsInAll": len(written),
+            "denials": list(denial_records(verdict.violations)),
+            "remarks": list(remark_records(verdict.remarks)),
+            "would": audit_records(verdict),
+            "notAudited": verdict.uncounted,
+        }
+    )
+
+
+def of_advice(asked: ObjectReview, advice: Sequence[Advice]) -> dict[str, Any]:
+    """Return the fields of the log line for a workload: the object, the user, and the codes of the advice."""
+    return {**_object(asked), "codes": sorted({one.code for one in advice})}
+
+
+def decision_word(verdict: Verdict, phase: Phase) -> str:
+    """Return the decision in one word.
+
+    It is ``denied``, ``patched``, ``admitted`` unchanged, ``unmatched`` by any policy, or ``passed``: no
+    accelerator is requested.
+    """
+    if verdict.violations:
+        return "denied"
+    if not verdict.judged:
+        return "passed"
+    if verdict.patch and phase == "mutate":
+        return "patched"
+    return "admitted" if verdict.matched else "unmatched"
+
+
+def _name(pod: dict[str, Any]) -> str:
+    metadata = pod.get("metadata")
+    if not isinstance(metadata, dict):
+        return ""
+    return str(metadata.get("name") or metadata.get("generateName") or "")

@@ -25,9 +25,10 @@ from server.limits import UID_BYTES
 from telemetry import log
 from telemetry.metrics import Metrics
 from telemetry.policy_metrics import of_claim
-from webhook.admission import decision_cache, log_fields, unread_reviews
+from webhook.admission import decision_cache, unread_reviews
 from webhook.admission.decision_cache import Decisions, StoredDecision
 from webhook.admission.parking import NotYet
+from webhook.admission.unread_reviews import answer_unjudged
 
 MOST_WRITTEN = 2**20
 """Bytes of a claim's patch: etcd takes objects of 1.5 MiB."""
@@ -76,11 +77,7 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
     if not snapshot.knows(asked.namespace):  # a label is never denied
         return _of_unknown("advise" if phase == "mutate" else phase, asked.uid, asked.namespace, snapshot, waits=waits)
     verdict = workload_review.label_workload(asked, snapshot) if phase == "mutate" else workload_review.evaluate_workload(asked, snapshot)
-    word = log_fields.decision_word(verdict, phase)
-    if verdict.judged and not asked.dry_run:
-        metrics.count(of_claim(verdict))
-        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked, phase))
-    return word, orjson.dumps(review.answer_object(asked, verdict, phase, snapshot.console_url))
+    return _answer_object(phase, asked, verdict, snapshot, metrics, is_counted=verdict.judged)
 
 
 def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
@@ -97,18 +94,25 @@ def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics,
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written > MOST_WRITTEN:
         return _overgrown(phase, asked, written, snapshot)
-    word = log_fields.decision_word(verdict, phase)
-    if not asked.dry_run:
+    return _answer_object(phase, asked, verdict, snapshot, metrics)
+
+
+def _answer_object(
+    phase: Phase, subject: ObjectReview, verdict: Verdict, snapshot: Snapshot, metrics: Metrics, *, is_counted: bool = True
+) -> tuple[str, bytes]:
+    """Answer a review of a claim or a workload; count and log the decision, unless it is a dry run."""
+    word = decision_cache.decision_word(verdict, phase)
+    if is_counted and not subject.dry_run:
         metrics.count(of_claim(verdict))
-        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked, phase))
-    return word, orjson.dumps(review.answer_object(asked, verdict, phase, snapshot.console_url))
+        log.write("decision", "info", decision_cache.of_decision(verdict, phase, word), **decision_cache.whose_object(subject, phase))
+    return word, orjson.dumps(review.answer_object(subject, verdict, phase, snapshot.console_url))
 
 
 def _of_unknown(phase: str, uid: str, namespace: str, snapshot: Snapshot, *, waits: bool) -> tuple[str, bytes]:
     """Answer a review of a namespace so new that its labels have not arrived. Raises NotYet if it waits."""
     if waits:
         raise NotYet(namespace, lambda now: now.knows(namespace))
-    return not_now(phase, Head(uid, namespace), "namespace", snapshot)
+    return answer_unjudged(phase, Head(uid, namespace), snapshot, unread_reviews.not_now("namespace"))
 
 
 def _pod(
@@ -142,7 +146,7 @@ def _pod(
         raise NotYet(asked.namespace, lambda now: all(claim in now.cluster.claims for claim in missing))
     if not asked.dry_run:
         metrics.count(decided.tally, facts)
-        log.write("decision", "info", decided.logged, **log_fields.whose(asked, phase))
+        log.write("decision", "info", decided.logged, **decision_cache.whose(asked, phase))
     return decided.word, decided.answer(asked.uid)
 
 
@@ -188,12 +192,12 @@ def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) 
     head = head_of(body[:UID_BYTES])
     if head is None:
         raise error
-    denied = _is_denied(phase, head, snapshot)
+    denied = unread_reviews.is_denied(phase, head, snapshot)
     by_class = head.group == claim_review.GROUP  # of any name
     if denied and isinstance(error, TooLong) and not by_class and not unread_reviews.names_accelerator(body, snapshot):
         return "unmatched", orjson.dumps(review.sent({"uid": head.uid, "allowed": True}, []))
     log.write("unreadable", "warning", phase=phase, uid=cut(head.uid), reason=cut(error.sentence), denied=denied)
-    return _word(phase, denied=denied), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, denied=denied))
+    return answer_unjudged(phase, head, snapshot, unread_reviews.unreadable(error))
 
 
 def handle_too_large(phase: str, head: Head, size: int, limit: int | None, snapshot: Snapshot) -> tuple[str, bytes]:
@@ -202,36 +206,9 @@ def handle_too_large(phase: str, head: Head, size: int, limit: int | None, snaps
     ``limit``: the body cap, in bytes; None if the body was read, and more would have to be judged than there
     is time for.
     """
-    denied = _is_denied(phase, head, snapshot)
+    denied = unread_reviews.is_denied(phase, head, snapshot)
     log.write("too_large", "warning", phase=phase, uid=cut(head.uid), bytes=size, denied=denied)
-    return _word(phase, denied=denied), orjson.dumps(unread_reviews.answer_too_large(head.uid, size=size, limit=limit, denied=denied))
-
-
-def not_now(phase: str, head: Head, why: str, snapshot: Snapshot) -> tuple[str, bytes]:
-    """Answer a review that can't be judged now. ``why``: the name of a phrase of BERTH-008."""
-    denied = _is_denied(phase, head, snapshot)
-    return _word(phase, denied=denied), orjson.dumps(unread_reviews.not_now(head.uid, why, denied=denied))
-
-
-def handle_over_share(phase: str, head: Head, snapshot: Snapshot) -> tuple[str, bytes]:
-    """Answer a review of a namespace over its share of the loop, which waited before."""
-    denied = _is_denied(phase, head, snapshot)
-    return _word(phase, denied=denied), orjson.dumps(unread_reviews.answer_over_share(head.uid, denied=denied))
-
-
-def failed(phase: str, head: Head, snapshot: Snapshot) -> bytes:
-    """Return the answer to a review that a bug in Berth kept from being judged: denied where any policy is
-    in Enforce."""
-    return orjson.dumps(unread_reviews.failed(head.uid, denied=_is_denied(phase, head, snapshot)))
-
-
-def _is_denied(phase: str, head: Head, snapshot: Snapshot) -> bool:
-    """Return whether a review that is not judged is denied. Advice never denies."""
-    return phase != "advise" and unread_reviews.may_deny(snapshot, head.namespace)
-
-
-def _word(phase: str, *, denied: bool) -> str:
-    return "denied" if denied else "advised" if phase == "advise" else "unmatched"
+    return answer_unjudged(phase, head, snapshot, unread_reviews.too_large(size, limit))
 
 
 def advise_workload(
@@ -247,5 +224,5 @@ def advise_workload(
         return _of_unknown("advise", asked.uid, asked.namespace, snapshot, waits=waits)
     advice = workload_advice.advise(asked, snapshot)
     if not asked.dry_run:
-        log.write("advice", **log_fields.of_advice(asked, advice))
+        log.write("advice", **decision_cache.of_advice(asked, advice))
     return "advised", orjson.dumps(workload_advice.answer_advice(asked, advice, snapshot.console_url))

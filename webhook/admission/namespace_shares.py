@@ -4,7 +4,7 @@ never they for it.
 Judging runs on the loop, so that a namespace's hostile pods delay everybody's. Each namespace has a bucket of
 seconds, which judging its reviews drains and time refills. While it is empty, and others call, its reviews
 wait inside the call (``parking``), after which they are answered, and not judged, if it still is
-(``unread_reviews.over_share``).
+(``unread_reviews.OVER_SHARE``).
 """
 
 from __future__ import annotations

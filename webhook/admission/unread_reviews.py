@@ -7,10 +7,12 @@ would escape the policies: it is answered, with a denial where any policy is in 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
-from analysis.reviews.review import flatten_text, sent
-from kube.review import deny
+import orjson
+
+from analysis.reviews.review import Unreadable, flatten_text, sent
+from kube.review import Head, deny
 from policies.messages import Phrase, phrase
 from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
 from policies.pods.unlisted_accelerators import may_contain_name
@@ -47,39 +49,51 @@ def _names(snapshot: Snapshot) -> Iterator[str]:
     yield from (*catalog.misspellings, *FRACTIONS, *FRACTION_ENDS, '"resourceClaims"')
 
 
-def answer_too_large(uid: str, *, size: int, limit: int | None, denied: bool) -> dict[str, Any]:
-    """Return the answer to a review over the body cap (``limit``, in bytes), or (``limit`` None) of which
-    more would have to be judged than is allowed."""
-    if limit is not None:
-        return _not_judged(uid, "BERTH-003", phrase("text", size=size, limit=limit), denied=denied)
-    return _not_judged(uid, "BERTH-004", phrase("text", size=size, most=MOST_READ, items=MOST), denied=denied)
+class Unjudged(NamedTuple):
+    """Why a review was not judged: the code and the words of the message, and the status of a denial."""
+
+    code: str
+    words: Phrase
+    status: int = 403
+    reason: str = "Forbidden"
 
 
-def unreadable(uid: str, why: str, fix: str, *, denied: bool) -> dict[str, Any]:
-    """Return the answer to a review that cannot be read."""
-    found = phrase("text", why=flatten_text(why, 300), fix=fix)
-    return _not_judged(uid, "BERTH-005", found, denied=denied, status=403, reason="Forbidden")
+OVER_SHARE = Unjudged("BERTH-006", phrase("text"), 429, "TooManyRequests")
+"""Its namespace is over its share of this replica's time."""
+FAILED = Unjudged("BERTH-007", phrase("text"))
+"""A bug in Berth."""
 
 
-def answer_over_share(uid: str, *, denied: bool) -> dict[str, Any]:
-    """Return the answer to a review whose namespace is over its share of this replica's time."""
-    return _not_judged(uid, "BERTH-006", phrase("text"), denied=denied, status=429, reason="TooManyRequests")
+def too_large(size: int, limit: int | None) -> Unjudged:
+    """Return that a review is over the body cap (``limit``, in bytes), or (``limit`` None) that more of it would have to be judged than is
+    allowed."""
+    code, words = (
+        ("BERTH-004", phrase("text", size=size, most=MOST_READ, items=MOST))
+        if limit is None
+        else ("BERTH-003", phrase("text", size=size, limit=limit))
+    )
+    return Unjudged(code, words, 413, "RequestEntityTooLarge")
 
 
-def not_now(uid: str, why: str, *, denied: bool) -> dict[str, Any]:
-    """Return the answer to a review that can't be judged now. ``why``: the name of a phrase of BERTH-008."""
-    return _not_judged(uid, "BERTH-008", phrase(why), denied=denied, status=429, reason="TooManyRequests")
+def unreadable(error: Unreadable) -> Unjudged:
+    """Return that a review cannot be read."""
+    return Unjudged("BERTH-005", phrase("text", why=flatten_text(error.sentence, 300), fix=error.fix))
 
 
-def failed(uid: str, *, denied: bool) -> dict[str, Any]:
-    """Return the answer to a review that could not be judged because of a bug in Berth."""
-    return _not_judged(uid, "BERTH-007", phrase("text"), denied=denied, status=403, reason="Forbidden")
+def not_now(why: str) -> Unjudged:
+    """Return that a review can't be judged now. ``why``: the name of a phrase of BERTH-008."""
+    return Unjudged("BERTH-008", phrase(why), 429, "TooManyRequests")
 
 
-def _not_judged(
-    uid: str, code: str, found: Phrase, *, denied: bool, status: int = 413, reason: str = "RequestEntityTooLarge"
-) -> dict[str, Any]:
-    notice = Remark(code=code, found=found)
-    if not denied:
-        return sent({"uid": uid, "allowed": True}, [str(notice)])
-    return sent(deny(uid, f"{notice}.", code=status, reason=reason), [])
+def is_denied(phase: str, head: Head, snapshot: Snapshot) -> bool:
+    """Return whether a review that is not judged is denied. Advice never denies."""
+    return phase != "advise" and may_deny(snapshot, head.namespace)
+
+
+def answer_unjudged(phase: str, head: Head, snapshot: Snapshot, cause: Unjudged) -> tuple[str, bytes]:
+    """Return the decision in one word and the answer to a review that is not judged, by its head."""
+    notice = Remark(code=cause.code, found=cause.words)
+    if is_denied(phase, head, snapshot):
+        return "denied", orjson.dumps(sent(deny(head.uid, f"{notice}.", code=cause.status, reason=cause.reason), []))
+    word = "advised" if phase == "advise" else "unmatched"
+    return word, orjson.dumps(sent({"uid": head.uid, "allowed": True}, [str(notice)]))

@@ -4,10 +4,10 @@ found is written by the holder of the Lease."""
 from __future__ import annotations
 
 import asyncio
-import secrets
-import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from analysis.audit.inventory import Inventory
@@ -17,22 +17,17 @@ from catalog import Catalog
 from catalog.prices import Prices
 from cluster.client.api_client import Client
 from cluster.reports.causes import Causes
-from cluster.reports.forms import ReportForm
-from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.policy_counts import PolicyCounts
 from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
-from cluster.reports.stored_reports import FORMS, StoredReports
+from cluster.reports.stored_reports import FORMS, ReportForm, StoredReports
 from cluster.reports.writer import ReportWriter
-from cluster.status.events import Events
-from cluster.status.leader_election import Lease
-from cluster.survey.owners import REPLICA_SETS
-from cluster.survey.pods import pods
-from cluster.survey.workloads import workloads
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
-from cluster.watch.kinds import DECISIVE, Watched
+from cluster.watch.kinds import DECISIVE, PODS, REPLICA_SETS, Watched
 from cluster.watch.reflector import Reflector
 from cluster.watch.store import Store
+from cluster.watch.trims import PodTrim
+from cluster.watch.workload_kinds import workloads
 from policies.state.objects import Key, ObjectEntry
 from policies.state.updater import Options, Update, Updater
 from sources.sources import ClusterSource
@@ -42,7 +37,7 @@ from webhook import memory
 from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.batches import AGAIN, Batches, pause
 from webhook.reload.changed_files import beside
-from webhook.reload.followed_kinds import denied, ended, knows_all_nodes, log_event, synced, watching
+from webhook.reload.followed_kinds import candidate, denied, ended, knows_all_nodes, synced, watching
 
 SETTLES = 0.1
 """Seconds that a change waits for others: pods are bound and change in bursts."""
@@ -68,10 +63,10 @@ class Auditor:
         self._watch = float(source.watch)
         self._reflectors = [self._following(kind, self._facts) for kind in DECISIVE]
         wide = widest(catalog)
-        self._reflectors.append(self._following(pods(catalog, wide), self._pods))
+        self._reflectors.append(self._following(replace(PODS, trim=PodTrim(wide, places=False)), self._pods))
         self._reflectors.append(self._following(REPLICA_SETS, self._owners))
         self._reflectors += [self._following(kind, self._workloads) for kind in workloads(catalog, wide)]
-        self._custom = CustomKinds(client, self._gate, log_event, self._following_longer, catalog, wide, self._workloads)
+        self._custom = CustomKinds(client, self._gate, log.tell, partial(self._following, times=LONGER), catalog, wide, self._workloads)
         stored = [StoredReports(self._judged) for _ in FORMS]
         self._of_reports = [self._following(kind, store) for kind, store in zip(FORMS, stored, strict=True)]
         forms = tuple(ReportForm(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
@@ -83,30 +78,19 @@ class Auditor:
         self._moved: dict[PodKey, StoredPod | None] = {}
         self.update: Update | None = None
         self.settled_once = False
-        namespace, name = source.lease
-        holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        self.lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: self._gate.open)
-        self._events = Events(client, instance=holder, held=lambda: self.lease.held and self._gate.open, tell=log_event)
-        self.counts = PolicyCounts(
-            calls=self._calls("status_failed"), ledger=self.inventory.ledger, entries=self.entries, settled=lambda: self.settled
-        )
+        self.lease, self._events = candidate(client, source.lease, self._gate)
+        common: dict[str, Any] = {"client": client, "left": lambda: self.lease.left, "tell": log.tell, "ready": lambda: self.settled}
+        self.counts = PolicyCounts(**common, ledger=self.inventory.ledger, entries=self.entries)
         self.reports = ReportWriter(
-            calls=self._calls("report_failed"),
+            **common,
             ledger=self.inventory.ledger,
             forms=forms,
             changed=self._judged,
-            ready=lambda: self.settled,
             causes=Causes(self._events, self.inventory.ledger),
         )
 
-    def _following(self, kind: Watched, store: Store) -> Reflector:
-        return Reflector(self._client, kind, store, self._gate, log_event, self._watch)
-
-    def _following_longer(self, kind: Watched, store: Store) -> Reflector:
-        return Reflector(self._client, kind, store, self._gate, log_event, self._watch * LONGER)
-
-    def _calls(self, event: str) -> PacedCalls:
-        return PacedCalls(client=self._client, lease=self.lease, tell=log_event, event=event, reachable=lambda: self._gate.open)
+    def _following(self, kind: Watched, store: Store, times: int = 1) -> Reflector:
+        return Reflector(self._client, kind, store, self._gate, log.tell, self._watch * times)
 
     def entries(self) -> Mapping[Key, ObjectEntry]:
         """Return Berth's own objects as the cluster stores them."""
@@ -204,4 +188,5 @@ class Auditor:
 
     def writes(self) -> Writes:
         """Return what was written to statuses."""
-        return Writes(self.lease.held, self.counts.written, 0, self.counts.calls.failed)
+        counts = self.counts.counts
+        return Writes(self.lease.held, counts.written, counts.lost, counts.failed)

@@ -9,15 +9,12 @@ API server, the last snapshot goes on deciding.
 from __future__ import annotations
 
 import asyncio
-import secrets
-import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.client.api_client import Access, Client
-from cluster.status.leader_election import Lease
-from cluster.status.writer import StatusWriter, writer
+from cluster.status.writer import StatusWriter
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.kinds import KINDS
@@ -28,14 +25,14 @@ from policies.state.snapshot import Snapshot
 from policies.state.updater import Update, Updater
 from sources.sources import ClusterSource, Sources, of_a_cluster, options
 from telemetry import log
-from telemetry.device_modes import DeviceModes
-from telemetry.watch_metrics import WatchCollector, Watching, Writes
+from telemetry.device_modes import collect_device_modes
+from telemetry.watch_metrics import Watching, Writes, collect_watches
 from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, merge_updates, pause
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import ReplicaState
-from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, log_event, synced, watching
-from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
+from webhook.reload.followed_kinds import candidate, denied, ended, known_queues, knows_all_nodes, synced, watching
+from webhook.reload.registration_check import RegistrationCheck
 
 SETTLES = 0.01
 """Seconds that a change waits for others: `kubectl apply` of a folder arrives as one within a few ms, and
@@ -91,10 +88,11 @@ class ClusterWatcher:
         self.client = await Client.connect(Access(self.source.kubeconfig, self.source.context))
         self._updater = Updater(catalog, chosen)
         gate = Connectivity(self.client)
-        self._reflectors = [Reflector(self.client, one, self.inbox, gate, log_event, float(self.source.watch)) for one in KINDS]
+        self._reflectors = [Reflector(self.client, one, self.inbox, gate, log.tell, float(self.source.watch)) for one in KINDS]
         self.condition.watching = self._watching
-        self.condition.replica.metrics.also(WatchCollector(self._watching, self._denied, self._writes))
-        self.condition.replica.metrics.also(DeviceModes(lambda: self.condition.replica.snapshot))
+        replica = self.condition.replica
+        replica.metrics.also(lambda: collect_watches(self._watching(), self._denied(), self._writes()))
+        replica.metrics.also(lambda: collect_device_modes(replica.snapshot))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
         await synced(self._reflectors)
         while self.condition.replica.snapshot is None:
@@ -109,19 +107,17 @@ class ClusterWatcher:
 
         Statuses and Events are written by the one replica that holds the Lease; every replica is a candidate.
         """
-        namespace, name = self.source.lease
-        holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: gate.open)
-        self._statuses, events = writer(client, lease, log_event, lambda: gate.open)
+        lease, events = candidate(client, self.source.lease, gate)
+        self._statuses = StatusWriter(client=client, left=lambda: lease.left, tell=log.tell, events=events)
         if self.update is not None:
-            self._statuses.take(self.update.snapshot, self.update.entries)
+            self._statuses.take(self.update)
         self.condition.leading = lambda: lease.held
         self._writing = [asyncio.create_task(self._statuses.run(), name="statuses"), asyncio.create_task(events.run(), name="events")]
         self._leading = asyncio.create_task(lease.run(), name="lease")
 
     def _look_at_registration(self, client: Client) -> None:
         replica, found = self.condition.replica, self.condition.registered
-        replica.metrics.also(RegisteredCollector(found))
+        replica.metrics.also(found.collect_metrics)
         upkeep = RegistrationCheck(client, lambda: replica.snapshot, found)
         self._tasks.append(asyncio.create_task(upkeep.run(), name="registration"))
 
@@ -164,7 +160,7 @@ class ClusterWatcher:
         self._waiting = update = update if self._waiting is None else merge_updates([self._waiting, update])
         self.update = update
         if self._statuses is not None:
-            self._statuses.take(update.snapshot, update.entries)
+            self._statuses.take(update)
         await activate(self.condition, update)
         self._waiting = None
         await self._tell_rejected(update.denied)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from policies.state.objects import Key, ObjectEntry
+from telemetry.exposition import family
 from telemetry.watch_metrics import Watching, nothing
 from webhook.admission.app import Replica
 from webhook.reload.registration_check import Registered
@@ -49,16 +49,8 @@ class ReplicaState:
         self.files_checked_at[files] = time.time()
 
 
-class FilesCollector(Collector):
-    """The metric of followed files. ``checked_at``: ``ReplicaState.files_checked_at``."""
-
-    def __init__(self, checked_at: Mapping[str, float]) -> None:
-        self._checked_at = checked_at
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metric; without a sample where no files are followed."""
-        text = "When the last check of files for changes ended, in seconds since 1970."
-        family = GaugeMetricFamily("berth_files_last_check_timestamp_seconds", text, labels=["files"])
-        for files, at in self._checked_at.items():
-            family.add_metric([files], at)
-        yield family
+def collect_file_checks(checked_at: Mapping[str, float]) -> Iterator[Metric]:
+    """Yield the metric of followed files, of ``ReplicaState.files_checked_at``; without a sample where no files are followed."""
+    text = "When the last check of files for changes ended, in seconds since 1970."
+    samples = (([files], at) for files, at in checked_at.items())
+    yield family(GaugeMetricFamily, "berth_files_last_check_timestamp_seconds", text, ["files"], samples)

@@ -1,14 +1,20 @@
-"""What every process that follows a cluster does alike: it waits for the first lists, tells the state of each kind, logs,
-and ends its tasks."""
+"""What every process that follows a cluster does alike: it waits for the first lists, tells the state of each kind,
+is a candidate for a Lease, and ends its tasks."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from cluster.client.api_client import Client
+from cluster.status.events import Events
+from cluster.status.leader_election import Lease
+from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.reflector import Reflector
 from policies.facts import admission_queues
@@ -79,6 +85,13 @@ def denied(entries: Iterable[ObjectEntry]) -> tuple[int, int]:
     return sum(entry.stale for entry in wrong), sum(not entry.stale for entry in wrong)
 
 
+def candidate(client: Client, name: tuple[str, str], gate: Connectivity) -> tuple[Lease, Events]:
+    """Return this process's candidacy for a Lease, given by namespace and name, and the Events that it sends while it holds it."""
+    holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+    lease = Lease(client, namespace=name[0], name=name[1], holder=holder, tell=log.tell, reachable=lambda: gate.open)
+    return lease, Events(client, instance=holder, held=lambda: lease.left > 0, tell=log.tell)
+
+
 async def ended(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Cancel the tasks and wait for them; again where a library took the first cancellation for its own
     timeout."""
@@ -88,8 +101,3 @@ async def ended(tasks: Sequence[asyncio.Task[Any]]) -> None:
             task.cancel()
         if pending:
             await asyncio.wait(pending, timeout=ENDING)
-
-
-def log_event(event: str, /, **fields: Any) -> None:
-    """Log an event of a watch, a writer or a Lease."""
-    log.write(event, "warning" if "error" in fields else "info", **fields)

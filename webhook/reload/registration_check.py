@@ -11,16 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from catalog.nearest import list_known
 from cluster.background import background
 from cluster.client.errors import Garbled, Reply, Unreachable
-from kube.tree import maps_in
+from kube.tree import maps_in, texts_at
 from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
 from policies.state.snapshot import Snapshot
@@ -100,6 +99,17 @@ class Registered:
         if self.overlooked:
             yield f"no match condition covers {list_known(self.overlooked, MOST_NAMED)}, which may be accelerators; {COVER}"
 
+    def collect_metrics(self) -> Iterator[Metric]:
+        """Yield the metrics; the first two only where it is known whether there is a registration of our name."""
+        for name, text, value in (
+            ("berth_registered", "1 if the webhook configurations exist, 0 if one is missing or empty.", self.is_complete),
+            ("berth_registration_current", "1 if they match the catalog of this replica, 0 if not.", self.is_current),
+        ):
+            if value is not None:
+                yield GaugeMetricFamily(name, text, float(value))
+        text = "Resources of nodes and DeviceClasses that may be accelerators and that no match condition covers."
+        yield GaugeMetricFamily("berth_resources_overlooked", text, len(self.overlooked))
+
 
 @dataclass(slots=True)
 class RegistrationCheck:
@@ -176,11 +186,7 @@ def _has_no_rules(reply: Reply) -> bool:
 
 def _annotations(reply: Reply) -> dict[str, str] | None:
     """Return the annotations; None where there is no such configuration, or it may not be read."""
-    if not reply.ok or not isinstance(reply.body, dict):
-        return None
-    metadata: Any = reply.body.get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+    return texts_at(reply.body, "metadata", "annotations") if reply.ok and isinstance(reply.body, dict) else None
 
 
 def _names(annotations: dict[str, str]) -> tuple[str, ...]:
@@ -192,25 +198,3 @@ def _missed(facts: ClusterFacts, read: list[dict[str, str]], snapshot: Snapshot)
     registered = [frozenset(_names(annotations)) for annotations in read]
     names = overlooked(facts, snapshot.catalog)
     return tuple(name for name in names if not registered or not all(name in one for one in registered))
-
-
-class RegisteredCollector(Collector):
-    """The metrics of the check, computed at each scrape."""
-
-    def __init__(self, found: Registered) -> None:
-        self._found = found
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics; the first two only where it is known whether there is a registration of our name."""
-        for name, text, value in (
-            ("berth_registered", "1 if the webhook configurations exist, 0 if one is missing or empty.", self._found.is_complete),
-            ("berth_registration_current", "1 if they match the catalog of this replica, 0 if not.", self._found.is_current),
-        ):
-            if value is not None:
-                yield GaugeMetricFamily(name, text, float(value))
-        missed = GaugeMetricFamily(
-            "berth_resources_overlooked",
-            "Resources of nodes and DeviceClasses that may be accelerators and that no match condition covers.",
-        )
-        missed.add_metric([], len(self._found.overlooked))
-        yield missed

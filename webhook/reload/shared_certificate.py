@@ -8,15 +8,14 @@ ready.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from certs.authority import issue, make_ca
 from certs.rotation import Lives
@@ -26,6 +25,7 @@ from cluster.client.errors import AccessError
 from registration.configurations import FIRST_NAME, NAME
 from sources.sources import ClusterSource
 from telemetry import log
+from webhook.admission.app import ROUTES
 
 if TYPE_CHECKING:
     from cluster.certificates.follower import Pair, SecretFollower
@@ -40,22 +40,13 @@ CaState = tuple[float, bool | None]
 """Unix seconds of the expiry; whether the CA is trusted, None if there is no registration."""
 
 
-class CaCollector(Collector):
-    """The metrics of the CA."""
-
-    def __init__(self, state: Callable[[], CaState | None]) -> None:
-        self._state = state
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics, as far as the CA is known."""
-        state = self._state()
-        if state is None:
-            return
-        expiry = GaugeMetricFamily("berth_ca_expiry_timestamp_seconds", "When the CA of the serving certificate expires.")
-        expiry.add_metric([], state[0])
-        yield expiry
-        text = "1 if the webhook configurations have that CA in their caBundle, 0 if not or if they do not exist."
-        yield GaugeMetricFamily("berth_ca_trusted", text, float(bool(state[1])))
+def collect_ca(state: CaState | None) -> Iterator[Metric]:
+    """Yield the metrics of the CA, as far as it is known."""
+    if state is None:
+        return
+    yield GaugeMetricFamily("berth_ca_expiry_timestamp_seconds", "When the CA of the serving certificate expires.", state[0])
+    text = "1 if the webhook configurations have that CA in their caBundle, 0 if not or if they do not exist."
+    yield GaugeMetricFamily("berth_ca_trusted", text, float(bool(state[1])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,41 +123,71 @@ class SharedCertificate:
             return None
         return follower.ca_expires.timestamp(), follower.trusted
 
+    def collect_metrics(self) -> Iterator[Metric]:
+        """Yield the metrics of the CA."""
+        return collect_ca(self.state())
+
     @background("certificates")
     async def run(self) -> None:
         """Follow the Secret for ever."""
-        from cluster.client.api_client import Access, Client  # of Kubernetes, imported late as in ``webhook.serve``
+        await _follow(self._source, "certificates", self._follow_secret, self._deny)
 
-        while True:
-            try:
-                client = await Client.connect(Access(self._source.kubeconfig, self._source.context))
-            except AccessError as error:
-                self._access_error = str(error)
-                await asyncio.sleep(AGAIN)
-                continue
-            try:
-                self._follower = self._made(client)
-                await self._follower.run()
-            except Exception as error:  # noqa: BLE001 - what is served stays, and following begins anew
-                log.write("failed", "error", phase="certificates", error=log.trace(error))
-                await asyncio.sleep(AGAIN)
-            finally:
-                await client.close()
+    def _deny(self, error: str) -> None:
+        self._access_error = error
 
-    def _made(self, client: Client) -> SecretFollower:
+    async def _follow_secret(self, client: Client) -> None:
         from cluster.certificates.keeper import Keeper
         from cluster.certificates.reader import SecretReader
         from cluster.certificates.registrations import Registrations
         from cluster.certificates.secret_store import SecretStore
 
-        store, registrations = (
-            SecretStore(client, self._secret.namespace, self._secret.name),
-            Registrations(client, NAME, _log, first=FIRST_NAME),
+        store = SecretStore(client, self._secret.namespace, self._secret.name)
+        registrations = Registrations(client, NAME, log.tell, first=FIRST_NAME)
+        self._follower = (
+            SecretReader(client, store, registrations, log.tell, overlap=self._secret.lives.overlap)
+            if self._secret.source == "theirs"
+            else Keeper(client, store, registrations, log.tell, names=self._names, lives=self._secret.lives)
         )
-        if self._secret.source == "theirs":
-            return SecretReader(client, store, registrations, _log, overlap=self._secret.lives.overlap)
-        return Keeper(client, store, registrations, _log, names=self._names, lives=self._secret.lives)
+        await self._follower.run()
 
 
-def _log(event: str, /, **fields: Any) -> None:
-    log.write(event, "warning" if "error" in fields else "info", **fields)
+async def keep_rules(source: ClusterSource, certificate: SharedCertificate) -> None:
+    """Keep the rules of the registration in effect (``cluster.webhook_rules``), for ever."""
+
+    async def keep(client: Client) -> None:
+        from cluster.webhook_rules import WebhookRules
+
+        await WebhookRules(
+            client,
+            NAME,
+            FIRST_NAME,
+            log.tell,
+            is_serving=lambda: not certificate.waiting(),
+            needs_bundle=lambda: certificate.state() is not None,
+            answers=lambda path: path.encode() in ROUTES,
+        ).run()
+
+    await _follow(source, "registration", keep, lambda _: None)  # the log has it from those who follow certificates and policies
+
+
+async def _follow(source: ClusterSource, phase: str, follow: Callable[[Client], Awaitable[None]], deny: Callable[[str], None]) -> None:
+    """Follow with a client of the cluster, for ever: what is in effect stays where that fails, and it begins anew.
+
+    ``deny`` is called with the error where the credentials can't be read.
+    """
+    from cluster.client.api_client import Access, Client  # of Kubernetes, imported late as in ``webhook.serve``
+
+    while True:
+        try:
+            client = await Client.connect(Access(source.kubeconfig, source.context))
+        except AccessError as error:
+            deny(str(error))
+            await asyncio.sleep(AGAIN)
+            continue
+        try:
+            await follow(client)
+        except Exception as error:  # noqa: BLE001 - whatever it was, it must not end the following
+            log.write("failed", "error", phase=phase, error=log.trace(error))
+            await asyncio.sleep(AGAIN)
+        finally:
+            await client.close()

@@ -12,7 +12,8 @@ import pytest
 
 from certs.rotation import NOTHING, Lives
 from certs.secret import from_data
-from cluster.certificates.follower import LOOK, SETTLES
+from cluster.certificates.bell import SETTLES
+from cluster.certificates.follower import LOOK
 from cluster.certificates.keeper import Keeper
 from cluster.certificates.registrations import GROUP, KINDS, MANAGER, OFTEN, Registrations
 from cluster.certificates.secret_store import SecretStore

@@ -6,11 +6,14 @@ import asyncio
 from random import Random
 from typing import Any
 
+import orjson
+import pytest
 from hypothesis import given
 
 from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.templates import STAND_IN
-from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
+from cluster.reports import queues
+from cluster.reports.queues import Bases, OwnerQueue, PodQueue, WorkloadQueue
 from tests.support.cluster.collecting_store import at_once
 from tests.support.generators.strategies import examples, randoms
 
@@ -121,3 +124,52 @@ def test_the_version_in_which_workloads_are_followed() -> None:
     at_once(queue.replace("JobSet.jobset.x-k8s.io", [{**one, "above": Controller("jobset.x-k8s.io/v1alpha2", "JobSet", "a", "1")}]))
     queue.put("JobSet.jobset.x-k8s.io", {**one, "above": Controller("jobset.x-k8s.io/v1", "JobSet", "a", "1")})
     assert queue.versions == {("jobset.x-k8s.io", "JobSet"): "jobset.x-k8s.io/v1"}
+
+
+KINDS = (("trainer.kubeflow.org", "ClusterTrainingRuntime"), ("trainer.kubeflow.org", "TrainingRuntime"))
+EVERYWHERE, SOMEWHERE = (f"{kind}.{group}" for group, kind in KINDS)
+
+
+def one(name: str, value: Any, namespace: str = "") -> dict[str, Any]:
+    return {"metadata": {"name": name, **({"namespace": namespace} if namespace else {})}, "base": orjson.dumps(value)}
+
+
+def test_an_object_is_found_by_kind_namespace_and_name() -> None:
+    """Of several kinds the first that has it; what is in another namespace is not."""
+    found = Bases(asyncio.Event())
+    at_once(found.replace(EVERYWHERE, [one("torch", 1)]))
+    at_once(found.replace(SOMEWHERE, [one("torch", 2, "a"), one("mine", 3, "a")]))
+    wanted = [(KINDS, "a", "torch"), (KINDS[1:], "a", "torch"), (KINDS, "b", "torch"), (KINDS, "a", "mine"), (KINDS, "b", "mine")]
+    documents = [found.find(*asked) for asked in wanted]
+    assert [document and document.value for document in documents] == [1, 2, 1, 3, None]
+    at_once(found.replace(EVERYWHERE, []))
+    found.remove(SOMEWHERE, one("mine", 3, "a"))
+    assert [found.find(*asked) is None for asked in wanted] == [False, False, True, True, True]
+
+
+def test_only_a_change_is_told() -> None:
+    """Each costs a list of all workloads that rest on such objects."""
+    changed = asyncio.Event()
+    found = Bases(changed)
+    for value, told in ((1, True), (1, False), (2, True)):
+        changed.clear()
+        found.put(EVERYWHERE, one("torch", value))
+        assert changed.is_set() == told
+    changed.clear()
+    at_once(found.replace(EVERYWHERE, [one("torch", 2)]))
+    found.put(EVERYWHERE, {**one("large", 0), "base": None})
+    assert not changed.is_set()
+
+
+def test_all_of_them_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is past it is not found; what goes makes room."""
+    monkeypatch.setattr(queues, "MOST_BYTES", 10)
+    found = Bases(asyncio.Event())
+    at_once(found.replace(EVERYWHERE, [one("a", "123"), one("b", "123"), one("c", "123")]))
+    assert [found.find(KINDS, "n", name) is not None for name in "abc"] == [True, True, False]
+    found.put(EVERYWHERE, one("a", ""))
+    found.put(EVERYWHERE, one("c", "123"))
+    assert [found.find(KINDS, "n", name) is not None for name in "abc"] == [True, True, False]
+    found.remove(EVERYWHERE, one("b", "123"))
+    found.put(EVERYWHERE, one("c", "123"))
+    assert found.find(KINDS, "n", "c") is not None

@@ -7,7 +7,6 @@ from typing import Any
 
 from analysis.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
 from cluster.reports.stored_reports import FORMS, StoredReports, as_stored, causes, digest
-from cluster.reports.writer import _each
 from tests.support.cluster.collecting_store import at_once
 
 REPORT: dict[str, Any] = {
@@ -65,16 +64,3 @@ def test_only_our_own_reports_are_followed() -> None:
     """By label: those of other engines are often many, and large."""
     assert [form.selectors for form in FORMS] == [(("labelSelector", "app.kubernetes.io/managed-by=berth"),)] * 2
     assert [form.api_version(form.versions[0]) for form in FORMS] == [OPEN_REPORTS, POLICY_REPORTS]
-
-
-def test_work_that_fails_leaves_the_rest_and_says_so() -> None:
-    """The writer tries again what is left."""
-    done: list[str] = []
-
-    async def work(key: Any) -> bool:
-        done.append(key)
-        return bool(key != "b")
-
-    assert asyncio.run(_each(["a", "c"], work))  # type: ignore[list-item]
-    assert not asyncio.run(_each(["a", "b", *map(str, range(100))], work))  # type: ignore[list-item]
-    assert len(done) < 100

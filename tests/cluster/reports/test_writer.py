@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from analysis.audit.ledger import AuditedPod, Ledger
 from analysis.audit.outcomes import AuditResult
@@ -12,9 +12,7 @@ from analysis.audit.stored_pod import stored, widest
 from analysis.audit.workload_report import OPEN_REPORTS, ReportedWorkload
 from cluster.client.errors import Reply
 from cluster.reports.causes import Causes
-from cluster.reports.forms import ReportForm
-from cluster.reports.paced_calls import PacedCalls
-from cluster.reports.stored_reports import FORMS, StoredReports
+from cluster.reports.stored_reports import FORMS, ReportForm, StoredReports
 from cluster.reports.writer import EVENTS_AGAIN, ReportWriter
 from cluster.status.events import BURST_OF_ONE, Events
 from tests.support.generators.random_worlds import catalog
@@ -41,13 +39,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@dataclass(slots=True)
-class Lease:
-    """Always held."""
-
-    left: float = 60.0
 
 
 @dataclass(slots=True)
@@ -90,10 +81,11 @@ class Audit:
 
         self.events = Events(client, instance="audit-0", held=lambda: True, tell=tell, clock=self.clock)
         changed = asyncio.Event()
-        forms = tuple(ReportForm(watched, kind, StoredReports(changed)) for watched, kind in zip(FORMS, self.kinds, strict=True))
-        calls = PacedCalls(client=client, lease=Lease(), tell=tell, event="report_failed", clock=self.clock)
+        forms = tuple(ReportForm(watched, cast(Any, kind), StoredReports(changed)) for watched, kind in zip(FORMS, self.kinds, strict=True))
         causes = Causes(self.events, self.ledger)
-        self.writer = ReportWriter(calls=calls, ledger=self.ledger, forms=forms, changed=changed, ready=lambda: True, causes=causes)
+        self.writer = ReportWriter(
+            client=client, left=lambda: 60.0, tell=tell, clock=self.clock, ledger=self.ledger, forms=forms, changed=changed, causes=causes
+        )
 
     async def turn(self) -> list[str]:
         """Let the writer take one turn, and return the reasons of the Events that it sent."""
@@ -128,7 +120,7 @@ def test_each_cause_is_an_event_where_no_report_can_be_written() -> None:
         assert await audit.turn() == []
         audit.ledger.put(pod("a", DENIED, LACKING))
         assert await audit.turn() == ["NotAsEnforced"]
-        assert len(audit.writer.due) == 0
+        assert audit.writer.due == 0
 
     asyncio.run(run())
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from analysis.conditions.conditions import Condition
 from analysis.world.happenings import EVENT_NOTE
 from cluster.client.api_client import Access, Client
-from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, MOST_WAITING, Events, EventSubject
+from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, MOST_WAITING, Events
+from policies.state.objects import ObjectEntry
 from tests.support.cluster.lease_history import closed
 from tests.testcluster.controlplane.cluster import Cluster
 
-SUBJECT = EventSubject(key=("GPUPolicy", "default", "p" * 253), uid="u", resource_version="7")
+
+def entry(*key: str) -> ObjectEntry:
+    """The parts of an object that an event names."""
+    return cast(ObjectEntry, SimpleNamespace(key=key, uid="u", resource_version="7"))
+
+
+SUBJECT = entry("GPUPolicy", "default", "p" * 253)
 BAD = Condition("Accepted", "False", "Invalid", "x" * 2000)
 WELL = Condition("Accepted", "True", "Understood", "")
 
@@ -50,8 +58,8 @@ def test_only_changes_are_events(before: dict[str, tuple[str, str]], now: Condit
     assert len(one._waiting) == number
 
 
-def about(namespace: str) -> EventSubject:
-    return EventSubject(key=("GPUPolicy" if namespace else "ClusterGPUPolicy", namespace, "p"), uid="u", resource_version="7")
+def about(namespace: str) -> ObjectEntry:
+    return entry("GPUPolicy" if namespace else "ClusterGPUPolicy", namespace, "p")
 
 
 def test_what_comes_too_fast_is_dropped_and_counted() -> None:
@@ -116,7 +124,7 @@ def test_the_longest_event_is_taken_and_only_who_holds_sends(plane: Cluster, *, 
         client = await Client.connect(Access(str(plane.kubeconfig)))
         one = events(client, held=held)
         one.changed(SUBJECT, {}, BAD)
-        one.changed(EventSubject(key=("ClusterGPUPolicy", "", "a.b"), uid="u", resource_version="7"), {}, BAD)
+        one.changed(entry("ClusterGPUPolicy", "", "a.b"), {}, BAD)
         task = asyncio.create_task(one.run())
         while one._filled.is_set():
             await asyncio.sleep(0.01)

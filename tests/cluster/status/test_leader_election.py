@@ -23,10 +23,12 @@ from tests.support.cluster.collecting_store import until
 from tests.support.cluster.faulty_proxy import Proxy
 from tests.support.cluster.lease_history import LEASES, LeaseHistory, closed, watching
 from tests.support.cluster.writing_replica import LEASE
-from tests.support.counts import count
+from tests.support.counts import PROVE, count
 from tests.testcluster.controlplane.cluster import Cluster
 
 PACE = 0.4
+PAUSE = 0.005 if PROVE else 0.03
+"""seconds between two writes of who holds"""
 PROGRAM = "tests.support.cluster.writing_replica"
 ROOT = Path(__file__).parent.parent.parent.parent
 
@@ -46,7 +48,7 @@ class World:
 
     async def start(self, holder: str, lease_kubeconfig: Path | None = None) -> asyncio.subprocess.Process:
         kubeconfig = str(self.plane.kubeconfig)
-        words = (sys.executable, "-m", PROGRAM, str(lease_kubeconfig or kubeconfig), kubeconfig, holder, str(PACE))
+        words = (sys.executable, "-m", PROGRAM, str(lease_kubeconfig or kubeconfig), kubeconfig, holder, str(PACE), str(PAUSE))
         self.replicas[holder] = await asyncio.create_subprocess_exec(*words, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL)
         return self.replicas[holder]
 

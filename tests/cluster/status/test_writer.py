@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cluster.client.api_client import Access, Client
+from cluster.reconciler import FOUGHT
 from cluster.status.leader_election import Lease
-from cluster.status.writer import FOUGHT
 from policies.policy import API_VERSION, REGISTRATION
 from policies.state.updater import Options, Updater
 from tests.support.cases import golden
@@ -364,7 +364,7 @@ def test_quotas_are_listed_only_while_slices_are_given(plane: Cluster) -> None:
     async def test(one: Replica, api: Api) -> None:
         await beside(api.create, policy("plain", require={"capacity": ["spot"]}))
         await has(api, "plain", "True")
-        assert not one.statuses._search._quotas
+        assert not one.statuses._computation._quotas
         await beside(api.create, policy("slices", default={"mig": {"slice": "10gb"}}))
         await has(api, "slices", "True", "QuotaNotCovered")
         assert "namespace default:" in condition(api, "slices", "QuotaNotCovered")["message"]

@@ -107,7 +107,7 @@ def test_strangers_keep_nobody_from_signing_in(strangers: Callable[[int], Iterab
     async def scenario(clock: Callable[[], float]) -> None:
         queue = Queue(clock)
         async with asyncio.TaskGroup() as tries:
-            for second in range(count(150, 600)):
+            for second in range(count(80, 600)):
                 for address in strangers(second):
                     tries.create_task(queue.fails(address))
                 await asyncio.sleep(0.5)

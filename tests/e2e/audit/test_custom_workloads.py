@@ -10,7 +10,7 @@ import pytest
 
 from kube.tree import map_at
 from tests.e2e.audit.audited import SPECS, Audited
-from tests.support.counts import PROVE
+from tests.support.counts import PROVE, only_in_prove
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import installed, operators
 from tests.testcluster.addons.audit import install_reports
@@ -173,8 +173,9 @@ def test_kinds_that_come_and_go(audited: Audited) -> None:
     assert not audited.running.events("template_failed")
 
 
+@only_in_prove
 def test_a_right_that_is_missing(audited: Audited) -> None:
-    """Is told once, and all else goes on."""
+    """Is told once, and all else goes on; `make test` has it in tests/webhook/audit/test_custom_kinds.py."""
     role = audited.cluster.api.get("rbac.authorization.k8s.io/v1", "ClusterRole", "berth-audit")
     assert role is not None
     left = [rule for rule in role["rules"] if rule["apiGroups"] != ["ray.io"]]

@@ -148,7 +148,7 @@ def creating(installation: Installation, namespace: str, callers: int = 4) -> It
     def create() -> None:
         while not ended.is_set():
             made.replies.append(installation.created(namespace))
-            time.sleep(0.01 if PROVE else 0.05)
+            time.sleep(0.01 if PROVE else 0.2)
 
     threads: Sequence[threading.Thread] = [threading.Thread(target=create, daemon=True) for _ in range(callers)]
     for one in threads:

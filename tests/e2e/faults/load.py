@@ -27,7 +27,7 @@ GRACE = "/spec/terminationGracePeriodSeconds"
 NAMESPACES = (RULED, OWN, FREE)
 TOO_MANY = 2 * MOST_GPUS
 PODS = tuple((namespace, gpus) for gpus in (1, 2, MOST_GPUS, TOO_MANY) for namespace in NAMESPACES)
-CREATES, ASKS = (0.02, 0.01) if PROVE else (0.06, 0.03)
+CREATES, ASKS = (0.02, 0.01) if PROVE else (0.15, 0.1)
 """seconds between two of a thread: enough that something is always under way, and little enough that two cores do other things"""
 AWAY = 0.05
 """seconds before an API server that can't be reached is tried again"""

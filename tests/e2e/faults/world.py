@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cluster.watch.delta_queue import digest_of
 from cluster.watch.kinds import KINDS, Watched
 from tests.e2e.faults.load import Load, Questions, sweep
 from tests.e2e.faults.marks import LABEL, OWN, RULED, Marks
+from tests.support.cluster.collecting_store import digest_of
 from tests.support.cluster.faulty_proxy import Proxy
+from tests.support.counts import PROVE
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import nodes
 from tests.testcluster.addons.berth import SCOPE, Berth, create_namespace, manifests, register, serve
@@ -26,6 +27,8 @@ from tests.testcluster.controlplane.cluster import Cluster, Options
 NAME = "faults"
 WATCH = 5
 """Seconds of a watch: the least that there may be, so that silence is noticed soon"""
+LOOK = 0.02 if PROVE else 0.2
+"""Seconds between two looks, each of which lists what is stored; a figure is that much too long at most"""
 OPTIONS = Options(kubelets=False, controllers="namespace-controller")
 
 
@@ -114,7 +117,7 @@ class World:
         while not found():
             self.cluster.processes.check()
             assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {what()}"
-            time.sleep(0.02)
+            time.sleep(LOOK)
 
     def resident(self) -> float:
         """MiB of the replica."""

@@ -47,8 +47,10 @@ def test_an_upgrade_and_a_rollback_fail_no_creation(installation: Installation, 
     assert load.unpoliced() == 0
 
 
+@only_in_prove
 def test_an_image_that_cannot_be_pulled_leaves_the_old_replicas(installation: Installation, team: str) -> None:
-    """The new ones wait for it, the old ones serve on, and the cluster says why; a rollback ends it."""
+    """The new ones wait for it, the old ones serve on, and the cluster says why; a rollback ends it. `make test` has the rollback above,
+    and an upgrade whose replicas never start in tests/deploy/test_taking_effect.py."""
     before = {pod["metadata"]["name"] for pod in installation.replicas()}
     with arriving(installation.api, team, RATE) as load:
         installation.upgrade(*POLICIES, "--set", "image.tag=no-such-tag")

@@ -59,7 +59,7 @@ class Scenario:
             for case in cases:
                 if not case.job and self.replies[case.name].ok and not self.pod(case.name):
                     self.replies[case.name] = self.cluster.api.try_create(case.manifest())
-            time.sleep(0.2)
+            time.sleep(1)  # each look gets every pod
 
     def pod(self, name: str) -> Raw:
         """The one of a case; of a Job the newest. {} where there is none."""

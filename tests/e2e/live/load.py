@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tests.support.cluster.replicas import Asking
+from tests.support.counts import PROVE
 from tests.testcluster.addons.berth import PROBE, Berth
 from tests.testcluster.controlplane.api import Api, Raw, Reply
 
 WRITERS, ASKERS = 4, 2
+PAUSE = 0.0 if PROVE else 0.1
+"""seconds between two creations of a writer"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,7 @@ class Writing(threading.Thread):
         """Until ``ended``; what went wrong is kept."""
         pod: Raw = {**PROBE, "metadata": {"generateName": "p-"}}
         try:
-            while not self.ended.is_set():
+            while not self.ended.wait(PAUSE):
                 reply = self._api.try_create(pod, self._namespace)
                 self._into.append(Creation(answered=time.perf_counter(), reply=reply))
         except Exception as error:  # noqa: BLE001 - raised where the load ends

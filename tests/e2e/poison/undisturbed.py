@@ -20,6 +20,7 @@ from typing import Any
 from policies.policy import API_VERSION
 from tests.e2e.differential.pods import generated
 from tests.support.calls.server_process import JSON
+from tests.support.counts import PROVE
 from tests.testcluster.addons.berth import Berth
 from tests.testcluster.calls import PATIENCE, answer_of
 from tests.testcluster.controlplane.api import Api
@@ -31,7 +32,7 @@ CALM = {"calm-guarded": {"team": "research"}, "calm-own": {"team": "web"}, "calm
 RANDOM_PODS = 12
 MANY = 100
 """answers whose CPU is read at once: the kernel counts it in hundredths of a second"""
-PAUSE = 0.002
+PAUSE = 0.002 if PROVE else 0.02
 """seconds between two questions, or who asks would take what those who answer need"""
 
 

@@ -1,4 +1,7 @@
-"""The topology of a queue: what Berth writes of it is taken by Kueue, and only where the queue's flavors have one."""
+"""The topology of a queue: what Berth writes of it is taken by Kueue, and only where the queue's flavors have one.
+
+``make test`` has what is written in tests/policies/workloads/queues/test_queue_laws.py, and queues of a real Kueue in test_kueue.py.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,15 @@ import yaml
 from tests.e2e import one_policy
 from tests.e2e.judged import Judged, judged
 from tests.e2e.workloads import APPLIED, NVIDIA
+from tests.support.counts import only_in_prove
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster import thirdparty
 from tests.testcluster.addons import kueue, nodes
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import RUNS_FOR, Cluster
 from tests.testcluster.fixtures import control_plane, needs_sources
+
+pytestmark = only_in_prove
 
 BLOCK, POOL = "cloud.provider.com/topology-block", "tests.berth.dev/fast"
 PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"

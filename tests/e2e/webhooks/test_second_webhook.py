@@ -20,6 +20,7 @@ from tests.e2e.rules.inside import Judge, asks, forbids, open_nodes, scheduled
 from tests.e2e.webhooks import second_webhook
 from tests.e2e.webhooks.other_mutations import DOES, GPU
 from tests.e2e.webhooks.second_webhook import WHENS
+from tests.support.counts import PROVE
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import nodes
 from tests.testcluster.addons.berth import SCOPE, Berth, registered
@@ -100,11 +101,12 @@ def pod(name: str, does: str, when: str, *, gpus: int = 1) -> Raw:
 
 
 def cases() -> Iterator[tuple[Raw, str]]:
-    """A pod, and what becomes of it."""
+    """A pod, and what becomes of it. In `make test` what is the same whenever the webhook is called is tried at one of the four."""
     for (table, gpus), (i, when) in product(((BECOMES, 1), (OF_PLAIN, 0)), enumerate(WHENS)):
-        for does, becomes in table.items():
+        for number, (does, becomes) in enumerate(table.items()):
             name = f"{does}-{when}{'' if gpus else '-plain'}".lower()
-            yield pod(name, does, when, gpus=gpus), becomes[i]
+            if PROVE or len(set(becomes)) > 1 or number % len(WHENS) == i:
+                yield pod(name, does, when, gpus=gpus), becomes[i]
 
 
 def open_gpus() -> tuple[FakeNode, ...]:

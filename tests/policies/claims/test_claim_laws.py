@@ -33,7 +33,7 @@ CATALOG = catalog_with()
 PATHS = re.compile(
     r"/metadata(/annotations(/berth\.dev~1applied)?)?|(/spec){1,2}/devices/requests/\d+(/exactly|/firstAvailable/\d+)?/selectors(/-)?"
 )
-NUMBER = count(200, 20_000)
+NUMBER = count(120, 20_000)
 
 
 def judged(made: Raw, facts: Facts, phase: str = "mutate") -> Verdict:

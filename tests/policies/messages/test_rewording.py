@@ -26,7 +26,7 @@ from tests.support.generators import random_pods
 from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.random_worlds import World
 from tests.support.generators.strategies import case_of
-from webhook.admission import log_fields
+from webhook.admission import decision_cache
 
 WORLDS = 20
 REVIEWS = 4
@@ -61,7 +61,7 @@ def codes(sentences: list[str]) -> list[str]:
 def of_verdict(verdict: Verdict, review: Request, phase: Phase) -> dict[str, Any]:
     """What is decided, who hears what of it, what metrics and the log count it as."""
     response = answer_review(review, verdict, phase=phase)["response"]
-    record = json.loads(log_fields.of_decision(verdict, phase, log_fields.decision_word(verdict, phase)))
+    record = json.loads(decision_cache.of_decision(verdict, phase, decision_cache.decision_word(verdict, phase)))
     return {
         "allowed": response["allowed"],
         "patch": response.get("patch"),
@@ -90,7 +90,7 @@ def of_workload(world: World, request: Request) -> list[str]:
         value={"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}},
         dry_run=False,
     )
-    found: list[str] = log_fields.of_advice(asked, workload_advice.advise(asked, world.snapshot))["codes"]
+    found: list[str] = decision_cache.of_advice(asked, workload_advice.advise(asked, world.snapshot))["codes"]
     return found
 
 

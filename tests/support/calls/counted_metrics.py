@@ -18,12 +18,12 @@ from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Verdict
 from sources.sources import Sources, load_sources
-from telemetry.device_modes import DeviceModes
+from telemetry.device_modes import collect_device_modes
 from telemetry.metrics import ANSWERS, Metrics
-from telemetry.watch_metrics import WatchCollector, Watching, Writes
-from webhook.reload.condition import FilesCollector
-from webhook.reload.registration_check import Registered, RegisteredCollector
-from webhook.reload.shared_certificate import CaCollector
+from telemetry.watch_metrics import Watching, Writes, collect_watches
+from webhook.reload.condition import collect_file_checks
+from webhook.reload.registration_check import Registered
+from webhook.reload.shared_certificate import collect_ca
 
 ROOT = Path(__file__).parent.parent.parent.parent
 REVIEWS = ROOT / "tests" / "reviews"
@@ -88,12 +88,12 @@ def lively() -> Metrics:
     made.decided("mutate", "CREATE", edited(["GPUPolicy/gone/own"]))
     made.cut("slow")
     made.snapshot_rejected()
-    made.also(FilesCollector({"policies": NOW}))
+    made.also(lambda: collect_file_checks({"policies": NOW}))
     made.certificate(NOW + 86_400)
-    made.also(WatchCollector(lambda: iter(FOLLOWED), lambda: (1, 2), lambda: Writes(held=True, written=3)))
-    made.also(RegisteredCollector(Registered(differs=True, missing=(), overlooked=("acme.example/gpu",))))
-    made.also(CaCollector(lambda: (NOW + 86_400, True)))
-    made.also(DeviceModes(lambda: replace(library(), advertised=Advertised(nodes=(("nvidia", "both", 2),)))))
+    made.also(lambda: collect_watches(FOLLOWED, (1, 2), Writes(held=True, written=3)))
+    made.also(Registered(differs=True, missing=(), overlooked=("acme.example/gpu",)).collect_metrics)
+    made.also(lambda: collect_ca((NOW + 86_400, True)))
+    made.also(lambda: collect_device_modes(replace(library(), advertised=Advertised(nodes=(("nvidia", "both", 2),)))))
     return made
 
 

@@ -61,10 +61,11 @@ class Running:
 
 def until(found: Any, what: str) -> Any:
     """What ``found()`` returns once it is true; fails when it never is."""
-    deadline = time.monotonic() + PATIENCE
+    deadline, pause = time.monotonic() + PATIENCE, 0.02
     while not (result := found()):
         assert time.monotonic() < deadline, f"waited {PATIENCE:.0f} s for {what}"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(pause * 1.2, 0.25)
     return result
 
 

@@ -124,7 +124,7 @@ class Proxy:
         """Whether there will be more."""
         part = source.recv(CHUNK)
         if not part:
-            return self._swallows  # a blackhole swallows farewells too; the selector comes back until it ends
+            return self._swallows and not self._ended.wait(LOOK)  # a blackhole swallows farewells too, until it ends
         if not self._swallows:
             if later and self._delay:
                 self._ended.wait(self._delay)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from policies.policy import API_VERSION
-from tests.support.cluster.replicas import Answered, Asking
+from tests.support.cluster.replicas import PAUSE, Answered, Asking
 from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import MERGE, Api, Raw, Reply
 
@@ -106,7 +106,7 @@ def _until(thread: Asking, write: Write, answered: float) -> float:
                 return answer.received
         assert thread.is_alive(), f"{thread.name} has ended"
         assert time.perf_counter() - answered < PATIENCE, f"{thread.name}: {write.what}: never decided by; {thread.answers[-1:]}"
-        time.sleep(0.001)
+        time.sleep(PAUSE / 3)
 
 
 def _check(answers: Sequence[Answered], write: Write, before: int | None) -> None:

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.calls.server_process import JSON
+from tests.support.counts import PROVE
 from tests.testcluster.addons.berth import Berth
 from tests.testcluster.calls import PATIENCE, answer_of
 
 REVIEW = Path(__file__).parents[2] / "reviews" / "pods-create-train-llama.json"
 GRACE = "/spec/terminationGracePeriodSeconds"
-PAUSE = 0.003
+PAUSE = 0.003 if PROVE else 0.03
 """seconds between two questions: what is measured is that much too long at most"""
 
 

@@ -40,7 +40,7 @@ class Replica:
         self.lease = lease
         self.logged: list[tuple[str, Raw]] = []
         self.events = Events(client, instance="berth-0", held=lambda: lease.left > 0, tell=self.tell)
-        self.statuses = StatusWriter(client=client, lease=lease, tell=self.tell, events=self.events, rest=0.02, **options)
+        self.statuses = StatusWriter(client=client, left=lambda: lease.left, tell=self.tell, events=self.events, rest=0.02, **options)
         self.inbox = DeltaQueue()
         self.updater = Updater(golden.catalog_with(), Options(platforms=("karpenter-aws", "gfd")))
 
@@ -51,8 +51,7 @@ class Replica:
         """For ever. What waits is taken at once."""
         while True:
             await self.inbox.filled.wait()
-            lived = self.updater.apply(self.inbox.take())
-            self.statuses.take(lived.snapshot, lived.entries)
+            self.statuses.take(self.updater.apply(self.inbox.take()))
             await asyncio.sleep(0.01)
 
     async def settled(self) -> None:

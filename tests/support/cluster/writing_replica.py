@@ -1,6 +1,6 @@
-"""A replica that writes whenever it holds the Lease, as fast as it can: to be stopped, killed and cut off in tests.
+"""A replica that writes whenever it holds the Lease, again and again: to be stopped, killed and cut off in tests.
 
-    python -m tests.support.cluster.writing_replica LEASE_KUBECONFIG KUBECONFIG HOLDER PACE
+    python -m tests.support.cluster.writing_replica LEASE_KUBECONFIG KUBECONFIG HOLDER PACE PAUSE
 
 Two ways to the API server, so that one can be cut while the other lasts. It ends on SIGTERM, and lets go.
 """
@@ -25,11 +25,11 @@ def print_event(event: str, /, **fields: Any) -> None:
     print(event, fields, flush=True)
 
 
-async def write(client: Client, lease: Lease) -> None:
-    """For ever; each write carries who writes, and the version that it was decided on."""
+async def write(client: Client, lease: Lease, pause: float) -> None:
+    """For ever, with so many seconds between two writes; each write carries who writes, and the version that it was decided on."""
     version = ""
     while True:
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(pause)
         if not lease.held:
             version = ""
             continue
@@ -44,11 +44,11 @@ async def write(client: Client, lease: Lease) -> None:
             version = ""
 
 
-async def main(lease_kubeconfig: str, kubeconfig: str, holder: str, pace: float) -> None:
+async def main(lease_kubeconfig: str, kubeconfig: str, holder: str, pace: float, pause: float) -> None:
     """Until SIGTERM."""
     lease_client, client = [await Client.connect(Access(path)) for path in (lease_kubeconfig, kubeconfig)]
     lease = Lease(lease_client, name=LEASE, namespace="default", holder=holder, tell=print_event, pace=pace)
-    tasks = [asyncio.create_task(write(client, lease)), asyncio.create_task(lease.run())]
+    tasks = [asyncio.create_task(write(client, lease, pause)), asyncio.create_task(lease.run())]
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     await ended.wait()
@@ -61,4 +61,4 @@ async def main(lease_kubeconfig: str, kubeconfig: str, holder: str, pace: float)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4])))
+    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), float(sys.argv[5])))

@@ -143,7 +143,7 @@ class Processes:
             if time.monotonic() > deadline:
                 raise ClusterFailed(f"waited {seconds:.0f} s for {what}; logs are in {self.folder}")
             time.sleep(pause)
-            pause = min(pause * 1.5, 0.25)
+            pause = min(pause * 1.5, 0.5)
         return result
 
     def tell(self, line: str) -> None:

@@ -20,7 +20,7 @@ from tests.webhook.reload.test_changed_files import put
 from webhook.admission.app import Replica
 from webhook.health import checks
 from webhook.reload import changed_files
-from webhook.reload.condition import FilesCollector, ReplicaState
+from webhook.reload.condition import ReplicaState, collect_file_checks
 from webhook.reload.file_watcher import PolicyFileWatcher
 
 
@@ -94,5 +94,5 @@ def test_a_mount_that_hangs_is_told_until_it_answers(tmp_path: Path, monkeypatch
         assert condition.files_checked_at["policies"] > last
 
     asyncio.run(follow())
-    (family,) = FilesCollector(condition.files_checked_at).collect()
+    (family,) = collect_file_checks(condition.files_checked_at)
     assert [(sample.labels, sample.value) for sample in family.samples] == [({"files": "policies"}, condition.files_checked_at["policies"])]

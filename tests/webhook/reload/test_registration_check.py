@@ -18,7 +18,7 @@ from registration.entries import InstallChoices
 from telemetry import log
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
-from webhook.reload.registration_check import COVER, FIRST_PATH, PATHS, Registered, RegisteredCollector, RegistrationCheck
+from webhook.reload.registration_check import COVER, FIRST_PATH, PATHS, Registered, RegistrationCheck
 
 Raw = dict[str, Any]
 NODE = {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"acme.example/gpu": "1", "nvidia.com/gpu": "8"}}}
@@ -107,7 +107,7 @@ def test_a_registration_that_cannot_be_read(reply: Reply, lines: list[Raw]) -> N
 
 def exposed(found: Registered) -> dict[str, float]:
     """The metrics."""
-    return {sample.name: sample.value for metric in RegisteredCollector(found).collect() for sample in metric.samples}
+    return {sample.name: sample.value for metric in found.collect_metrics() for sample in metric.samples}
 
 
 GONE = Reply(404, {})

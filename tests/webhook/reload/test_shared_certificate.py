@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.reload.shared_certificate import CaCollector, CaState
+from webhook.reload.shared_certificate import CaState, collect_ca
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from webhook.reload.shared_certificate import CaCollector, CaState
 )
 def test_a_ca_without_a_registration_is_not_trusted(state: CaState | None, wanted: dict[str, float]) -> None:
     """The metric is 0 in place of vanishing: an alert compares it with 0."""
-    assert {sample.name: sample.value for metric in CaCollector(lambda: state).collect() for sample in metric.samples} == wanted
+    assert {sample.name: sample.value for metric in collect_ca(state) for sample in metric.samples} == wanted

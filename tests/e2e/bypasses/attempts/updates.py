@@ -129,7 +129,8 @@ def _taken_off() -> Iterator[Way]:
     """The words that ask for a part of a GPU go in the patch that goes too far, and may come back."""
     longer, shorter = {DO_NOT_DISRUPT: "true"}, {DO_NOT_DISRUPT: "12h"}
     back = annotates(**HALF)
-    by_memory = own(marked(pod({}), annotations={MEMORY: "4Gi"}))
+    # no node has the label: once the scheduler binds it, the fraction counts on that node, and the twin is denied by chance
+    by_memory = own(marked(pod({}, nodeSelector={"tests.berth.dev/nowhere": "true"}), annotations={MEMORY: "4Gi"}))
     running = half(tolerations=[TOLERATION], nodeSelector={HOST: H100_NODE})
     for name, steps, off in (
         ("its fraction goes", (creates(half()),), GONE),

@@ -15,10 +15,10 @@ from cluster.client.access import Access
 from cluster.client.api_client import Client
 from policies.state.updater import AUTO, Options
 from sources.sources import ClusterSource
-from telemetry.exposition import exposition
+from telemetry.exposition import Scraped, exposition
 from tests.support.generators.random_worlds import catalog
 from webhook.audit.auditor import Auditor
-from webhook.audit.pages import AuditCollector, checks
+from webhook.audit.serve import checks, collect_audit
 
 DOCUMENTATION = Path(__file__).parents[3] / "docs" / "audit.md"
 NOBODY = """
@@ -58,7 +58,7 @@ def test_the_documentation_lists_every_metric(tmp_path: Path) -> None:
 
     def exposed(auditor: Auditor) -> str:
         registry = CollectorRegistry()
-        registry.register(AuditCollector(auditor))
+        registry.register(Scraped(lambda: collect_audit(auditor)))
         return exposition(registry, "application/openmetrics-text")[0].decode()
 
     families = list(text_string_to_metric_families(asked(tmp_path, exposed)))  # type: ignore[no-untyped-call]

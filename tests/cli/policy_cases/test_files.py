@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from cli.policy_cases import changes
+from cli.policy_cases import files
 
 
 def ticks(*steps: Callable[[], object]) -> Callable[[], None]:
@@ -27,11 +27,11 @@ def nothing() -> None:
 
 def noticed(path: Path, *steps: Callable[[], object]) -> int:
     """How often a change is told while these things happen, to one who reads the files anew each time."""
-    number, seen = 0, {str(path): changes.look(str(path))}
+    number, seen = 0, {str(path): files.look(str(path))}
     try:
-        for _ in changes.settled(seen, ticks(*steps)):
+        for _ in files.settled(seen, ticks(*steps)):
             number += 1
-            seen[str(path)] = changes.look(str(path))
+            seen[str(path)] = files.look(str(path))
     except TimeoutError:
         pass
     return number
@@ -64,6 +64,6 @@ def test_a_change_while_files_are_read_is_not_missed(tmp_path: Path) -> None:
     """What was seen is what they looked like before."""
     file = tmp_path / "c.yaml"
     file.write_text("a")
-    seen: changes.Seen = {str(file): changes.look(str(file))}
+    seen: files.Seen = {str(file): files.look(str(file))}
     file.write_text("bb")
-    assert next(changes.settled(seen, ticks(nothing, nothing))) is None
+    assert next(files.settled(seen, ticks(nothing, nothing))) is None

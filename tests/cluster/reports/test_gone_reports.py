@@ -24,24 +24,15 @@ class Job:
     report_name: str
 
 
-class Calls:
+class Server:
     """An API server that takes every write."""
-
-    failures = 0
-    may_write = True
 
     def __init__(self) -> None:
         self.written: list[str] = []
 
-    def clock(self) -> float:
-        return 0.0
-
-    async def call(self, method: str, path: str, body: Any, *_: Any) -> Reply:
+    async def call(self, method: str, path: str, *, body: Any, **_: Any) -> Reply:
         self.written.append(f"{method} {path}")
         return Reply(200, body or {})
-
-    def tell(self, event: str, /, **_: Any) -> None:
-        """Log nothing."""
 
 
 class Jobs:
@@ -77,7 +68,7 @@ class World:
     """A writer with one form of report, which the cluster may lack."""
 
     def __init__(self, *, absent: bool = False) -> None:
-        self.calls, self.jobs, self.stored = Calls(), Jobs(), StoredReports(asyncio.Event())
+        self.server, self.jobs, self.stored, self.left = Server(), Jobs(), StoredReports(asyncio.Event()), 60.0
         followed = SimpleNamespace(synced=True, absent=absent, healthy=True, kind="Report")
         form = SimpleNamespace(
             followed=followed,
@@ -87,11 +78,12 @@ class World:
             usable=not absent,
         )
         self.writer = ReportWriter(
-            calls=cast(Any, self.calls),
+            client=cast(Any, self.server),
+            left=lambda: self.left,
+            tell=lambda event, /, **_: None,
+            clock=lambda: 0.0,
             ledger=cast(Any, self.jobs),
             forms=cast(Any, (form,)),
-            changed=asyncio.Event(),
-            ready=lambda: True,
             causes=cast(Any, SimpleNamespace(send=lambda *_: True, forget=lambda *_: None)),
             rest=0.0,
             idle=0.001,
@@ -103,9 +95,8 @@ class World:
     @property
     def remembered(self) -> int:
         """The number of names that the writer remembers."""
-        due = self.writer.due
-        kept: list[Sized] = [self.writer._wrote, self.writer._denied, due._workloads, due._due, due._later]
-        return sum(len(names) for names in [*kept, self.jobs.touched, self.stored._changed])
+        kept: list[Sized] = [self.writer._attempts, self.writer._workloads, self.jobs.touched, self.stored._changed]
+        return self.writer.due + sum(map(len, kept))
 
 
 @pytest.mark.parametrize("collector_first", [True, False], ids=["the garbage collector deletes", "the writer deletes"])
@@ -123,7 +114,7 @@ def test_nothing_is_remembered_of_reports_that_are_gone(*, collector_first: bool
                 world.stored.wrote((job.namespace, job.report_name), None)
             await world.writer._turn()
             await world.writer._turn()
-        assert len(world.calls.written) == (50 if collector_first else 100)
+        assert len(world.server.written) == (50 if collector_first else 100)
         assert world.remembered == 0
 
     asyncio.run(run())
@@ -136,7 +127,7 @@ def test_nothing_is_remembered_while_nothing_is_written(*, absent: bool) -> None
 
     async def run() -> None:
         world = World(absent=absent)
-        world.calls.may_write = absent
+        world.left = 60.0 * absent
         task = asyncio.create_task(world.writer.run())
         for number in range(50):
             job = Job("team", f"job-{number}")
@@ -150,10 +141,10 @@ def test_nothing_is_remembered_while_nothing_is_written(*, absent: bool) -> None
             while world.remembered:
                 await asyncio.sleep(0.001)
         if not absent:
-            world.calls.may_write = True
-            while not world.calls.written:
+            world.left = 60.0
+            while not world.server.written:
                 await asyncio.sleep(0.001)
-            assert world.calls.written == ["PATCH team/job-0"]
+            assert world.server.written == ["PATCH team/job-0"]
         task.cancel()
 
     asyncio.run(run())
