@@ -5,19 +5,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 from analysis.world.builder import WorldBuilder
 from analysis.world.recorded import Recorded
 from analysis.world.world import World
 from catalog import Catalog
-from catalog.prices import Prices, prices
+from catalog.prices import prices
 from cluster.client.api_client import Access, Client
-from console.server.app import WorldSource
 from documents.prices import read_prices
-from policies.state.updater import Options
 from sources.sources import Sources, of_a_cluster, options
 from sources.state import access_of
 from sources.worlds import WorldFollower, policies_of, read_world
@@ -25,47 +21,34 @@ from sources.worlds import WorldFollower, policies_of, read_world
 Say = Callable[[str], None]
 
 
-async def _nothing() -> None:
-    """There is nothing to end."""
+class Fixed:
+    """The source of one world."""
+
+    stale = ""
+    near = None
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def first(self) -> None:
+        """Return at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A source of worlds, what must run for it, and what ends it."""
+async def open_source(args: argparse.Namespace, sources: Sources, say: Say, access: Access | None = None) -> WorldFollower | Fixed:
+    """Return the source that the options name. A follower is to be run, and its client closed.
 
-    source: WorldSource
-    client: Client | None = None
-    """Of the cluster; None where files are read."""
-    follow: Callable[[], Coroutine[Any, Any, None]] | None = None
-    """Keeps the worlds coming, forever; None where there is one world."""
-    close: Callable[[], Awaitable[None]] = _nothing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ReadingOptions:
-    """What options come to."""
-
-    catalog: Catalog
-    options: Options
-    prices: Prices
-
-
-async def open_source(args: argparse.Namespace, sources: Sources, say: Say, access: Access | None = None) -> Reading:
-    """Return what the options name. ``say``: prints a sentence. ``access``: address and credentials of the cluster, where the options do
-    not name them.
-
+    ``say``: prints a sentence. ``access``: address and credentials of the cluster, where the options do not name them.
     Raises AccessError, InputError and SourcesError.
     """
-    if args.files or args.dumps:
-        given = _given(args, sources)
-        made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog, say), _pause)
-        return Reading(source=Fixed(await asyncio.to_thread(read_world, made, sources.policies, sources.facts, given.catalog)))
-    given = _given(args, of_a_cluster(sources))
-    client = await Client.connect(access or _access(args))
-    policies = policies_of(sources.policies, given.catalog) if sources.policies else None
-    made = WorldBuilder(given.catalog, given.options, given.prices, _recorded(args, given.catalog, say), _pause)
-    follower = WorldFollower(client, made, given.catalog, args.every, args.namespace or "", policies)
-    return Reading(source=follower, client=client, follow=follower.run, close=client.close)
+    reads_files = bool(args.files or args.dumps)
+    catalog, chosen = options(sources if reads_files and not sources.facts else of_a_cluster(sources))
+    cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
+    client = None if reads_files else await Client.connect(access or _access(args))
+    policies = policies_of(sources.policies, catalog) if sources.policies and client else None
+    builder = WorldBuilder(catalog, chosen, cost, _recorded(args, catalog, say), _pause)
+    if client is None:
+        return Fixed(await asyncio.to_thread(read_world, builder, sources.policies, sources.facts, catalog))
+    return WorldFollower(client, builder, catalog, args.every, args.namespace or "", policies)
 
 
 def _access(args: argparse.Namespace) -> Access:
@@ -84,22 +67,3 @@ def _recorded(args: argparse.Namespace, catalog: Catalog, say: Say) -> Recorded 
     if found.unread or found.left_out:
         say(f"recordings: {found.unread} entries cannot be read; {found.left_out} creations are left out (too many or too large)")
     return found
-
-
-def _given(args: argparse.Namespace, sources: Sources) -> _ReadingOptions:
-    catalog, chosen = options(of_a_cluster(sources) if sources.facts else sources)
-    cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
-    return _ReadingOptions(catalog=catalog, options=chosen, prices=cost)
-
-
-class Fixed:
-    """The source of one world."""
-
-    stale = ""
-    near = None
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-
-    async def first(self) -> None:
-        """Return at once."""

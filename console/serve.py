@@ -29,9 +29,9 @@ from console.access.rights import Rights
 from console.access.sessions import Sessions
 from console.access.sign_in import SignIn
 from console.certificate import Certificate
-from console.reading import Reading, Say, open_source
+from console.reading import Say, open_source
 from console.screens import SCREENS
-from console.server.app import application
+from console.server.app import WorldSource, application
 from console.server.forms import MOST_FORM
 from console.server.rendering import environment
 from console.settings import ConsoleSettings, settings
@@ -40,6 +40,7 @@ from server.limits import GOODBYE, Limits
 from server.listener import StartError, listen, make_room
 from server.server import Server
 from sources.sources import Sources, SourcesError
+from sources.worlds import WorldFollower
 from telemetry import log
 from webhook import memory
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
@@ -82,13 +83,14 @@ async def _serve(args: argparse.Namespace, sources: Sources, say: Say, access: A
         make_room(LIMITS.connections)
     listener = listen("--listen", chosen.host, chosen.port)
     certificate = Certificate(_certificates(chosen)) if chosen.tls else None
-    reading = await open_source(args, sources, say, access)
-    door = _with_sessions(chosen, reading, listener) if chosen.signs_in else _of_this_machine(reading, listener, chosen, say)
+    source = await open_source(args, sources, say, access)
+    follower = source if isinstance(source, WorldFollower) else None
+    door = _with_sessions(chosen, follower, listener) if chosen.signs_in else _of_this_machine(source, listener, chosen, say)
     server = Server(door.app, certificate.context if certificate else None, LIMITS, lambda _: None, form=MOST_FORM)
     await server.start(listener)
     tasks: list[asyncio.Task[Any]] = []
-    if reading.follow is not None:
-        tasks.append(asyncio.create_task(background("reading")(reading.follow)()))
+    if follower is not None:
+        tasks.append(asyncio.create_task(background("reading")(follower.run)()))
     if certificate is not None:
         tasks.append(asyncio.create_task(background("certificate")(certificate.follow)()))
     door.announce()
@@ -97,7 +99,8 @@ async def _serve(args: argparse.Namespace, sources: Sources, say: Say, access: A
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    await reading.close()
+    if follower is not None:
+        await follower.client.close()
     code = background_tasks.code
     if chosen.signs_in:
         log.write("stopped", "error" if code else "info", code=code)
@@ -111,10 +114,10 @@ def _certificates(chosen: ConsoleSettings) -> FollowedFiles | SelfSigned:
     return SelfSigned(chosen.self_signed, chosen.certificate_names)
 
 
-def _with_sessions(chosen: ConsoleSettings, reading: Reading, listener: socket.socket) -> Door:
+def _with_sessions(chosen: ConsoleSettings, follower: WorldFollower | None, listener: socket.socket) -> Door:
     """Return the door of a console where people sign in."""
-    assert reading.client is not None, "a cluster is read"
-    server = ApiServer(reading.client)
+    assert follower is not None, "a cluster is read"
+    server = ApiServer(follower.client)
     hosts = Hosts((*chosen.names, listener.getsockname()[0]), chosen.url)
     paths = [screen.path for screen in SCREENS if screen.section]
     gate = SignIn(People(server, chosen.audiences), Rights(server), Sessions(chosen.session), hosts, paths)
@@ -125,10 +128,10 @@ def _with_sessions(chosen: ConsoleSettings, reading: Reading, listener: socket.s
     def announce() -> None:
         log.write("listening", url=address, listen=at, tls=chosen.tls, sessionSeconds=chosen.session)
 
-    return Door(app=application(reading.source, gate, SCREENS, routes, hosts.origins), announce=announce)
+    return Door(app=application(follower, gate, SCREENS, routes, hosts.origins), announce=announce)
 
 
-def _of_this_machine(reading: Reading, listener: socket.socket, chosen: ConsoleSettings, say: Say) -> Door:
+def _of_this_machine(source: WorldSource, listener: socket.socket, chosen: ConsoleSettings, say: Say) -> Door:
     """Return the door of a console whose printed address opens it."""
     port, at = listener.getsockname()[1], bound(listener)
     gate = OneTimeToken(frozenset({at, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}))
@@ -151,4 +154,4 @@ def _of_this_machine(reading: Reading, listener: socket.socket, chosen: ConsoleS
         if sys.stdin is not None and sys.stdin.isatty():
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), typed)
 
-    return Door(app=application(reading.source, gate, SCREENS), announce=announce)
+    return Door(app=application(source, gate, SCREENS), announce=announce)

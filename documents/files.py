@@ -86,14 +86,19 @@ def read_documents(paths: Sequence[str]) -> tuple[list[Document], list[InputErro
     return found, errors
 
 
+def read_items(paths: Sequence[str]) -> tuple[list[Document], list[InputError]]:
+    """Return the objects of all files, those of Lists one by one, and the errors on what could not be read."""
+    read, errors = read_documents(paths)
+    items = [item for document in read for item in objects(document)]
+    return [item for item in items if isinstance(item, Document)], [*errors, *(item for item in items if isinstance(item, InputError))]
+
+
 def read_objects(paths: Sequence[str]) -> list[Document]:
-    """Return the objects of all files, those of Lists one by one. Raises the first InputError."""
-    found, errors = read_documents(paths)
-    items = [item for document in found for item in objects(document)]
-    errors += [item for item in items if isinstance(item, InputError)]
+    """Return the objects of all files, as ``read_items`` does. Raises the first InputError."""
+    items, errors = read_items(paths)
     if errors:
         raise errors[0]
-    return [item for item in items if isinstance(item, Document)]
+    return items
 
 
 def read_policies(paths: Sequence[str], catalog: Catalog) -> tuple[PolicySet, list[InputError], list[InputError]]:

@@ -13,7 +13,7 @@ from yaml import events as on
 
 from kube.tree import Path
 from policies.document import Document, InputError
-from policies.objects.wording import cut_text
+from policies.messages import cut_text
 
 Placeholders = list[tuple[Path, int | None, str]]
 """Path, line and text of each placeholder."""

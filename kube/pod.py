@@ -280,6 +280,12 @@ class Pod:
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     @property
+    def deadline(self) -> int | None:
+        """``activeDeadlineSeconds``; None if it is absent or no whole number."""
+        value = self.spec.get(DEADLINE)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
     def pinned_node(self) -> str | None:
         """The node that every required term names by matchFields metadata.name, as in DaemonSet pods; None if
         there is none."""

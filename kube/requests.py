@@ -236,23 +236,15 @@ class Level:
         return _counted(name, self.requests[name]) if name in self.requests else self.limit(name)
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
-    """One resource at one level that keeps the pod from being Guaranteed."""
-
-    level: Level
-    name: str
-
-
 def _counted(name: str, value: object) -> int | None:
     amount = _in_thousandths(name, value)
     return None if amount is None else max(amount, 0)
 
 
-def shortfalls(pod: Pod) -> tuple[Shortfall, ...]:
+def shortfalls(pod: Pod) -> tuple[tuple[Level, str], ...]:
     """Return what keeps this pod from being of QoS class Guaranteed, in the pod's order; empty if it is
     Guaranteed. An amount that cannot be read keeps it from being so."""
-    return tuple(Shortfall(at, name) for at in _levels(pod) for name in COMPUTE if not _equal(at, name))
+    return tuple((at, name) for at in _levels(pod) for name in COMPUTE if not _equal(at, name))
 
 
 def _levels(pod: Pod) -> Iterator[Level]:

@@ -6,11 +6,10 @@ mappings, and returns values.
 
 Reading order, as one request goes: ``request`` -> ``pods`` (the pod and its author, as far as they are read) -> ``engine`` ->
 ``planning`` (what the policies want of this pod, under one snapshot of ``state``, over the rows of ``offers``) -> ``rules`` (edits,
-violations with what to type, remarks) -> ``patch`` -> ``admitted`` (what is counted of the pod) -> ``verdict``. ``claims`` does the same
-for a claim.
+violations with what to type, remarks) -> ``patch`` -> ``verdict``. ``claims`` does the same for a claim.
 
 Where it all comes from: ``catalog``, ``policy`` and ``document``, parsed by ``objects``, and ``facts`` of the cluster. In which queue a
-pod waits: ``queues``. ``workloads`` reads templates as the pods they will make. The package ``analysis`` answers everything else.
+pod waits: ``planning/queues``. ``workloads`` reads templates as the pods they will make. The package ``analysis`` answers everything else.
 ``messages`` has every sentence; the package ``kube`` reads pods, nodes, amounts and labels as Kubernetes
 does; ``lru`` bounds what is remembered, ``work_budget`` what is judged.
 """

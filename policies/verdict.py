@@ -71,12 +71,16 @@ class Violation:
     """Further details: the other side, nearest names, all values."""
     rule: str
     policies: tuple[str, ...] = ()
+    """Sorted; those of ``fields`` if none are given."""
     path: Path = field(default=(), compare=False)
     """The value of the pod that it is about; a remark may be about the same."""
     fields: tuple[Field, ...] = field(default=(), compare=False)
     """of the policies that it is about"""
     fixes: tuple[Fix, ...] = field(default=(), compare=False)
     """What the author may change instead, the gentlest first."""
+
+    def __post_init__(self) -> None:
+        _name_policies(self)
 
     @property
     def key(self) -> tuple[str, Phrase]:
@@ -134,10 +138,14 @@ class Remark:
     found: Phrase
     rule: str = ""
     policies: tuple[str, ...] = ()
+    """Sorted; those of ``fields`` if none are given."""
     path: Path = field(default=(), compare=False)
     """the value of the pod that it is about: the author's own annotation, or a label that is not known"""
     fields: tuple[Field, ...] = field(default=(), compare=False)
     """of the policies that it is about"""
+
+    def __post_init__(self) -> None:
+        _name_policies(self)
 
     @functools.cached_property
     def text(self) -> str:
@@ -150,6 +158,12 @@ class Remark:
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"
+
+
+def _name_policies(message: Violation | Remark) -> None:
+    """Fill in the policies of a message that names only fields of theirs."""
+    if message.fields and not message.policies:
+        object.__setattr__(message, "policies", tuple(sorted({policy for policy, _ in message.fields})))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +186,7 @@ class Holding(NamedTuple):
     """What a pod that is admitted will hold."""
 
     devices: tuple[tuple[str, float], ...] = ()
-    """(model, whole devices at least), each model once, sorted: see ``policies.admitted``."""
+    """(model, whole devices at least), each model once, sorted: see ``policies.engine``."""
     usd: float = 0.0
     """What they cost an hour at the least, in USD: devices of which no price is known count nothing."""
 

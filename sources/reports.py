@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.audit.stored_report import KINDS, StoredReport, is_ours, stored_report
@@ -73,19 +73,18 @@ def of_files(paths: Sequence[str], namespace: str | None) -> Reports:
 def of_cluster(origin: Origin, namespace: str | None, progress: Callable[[str, int], None]) -> Reports:
     """Read those of all namespaces or of one, in the form in which the cluster has them. Raises InputError if it has none, or if they may
     not be read."""
-    from cluster.reports.stored_reports import FORMS
+    from cluster.watch.kinds import REPORTS
     from sources.state import read
 
-    forms = [replace(form, trim=lambda value, version, kind: {**value, "kind": kind}) for form in FORMS]
-    survey = read(origin, forms, namespace, progress)
+    survey = read(origin, REPORTS, namespace, progress)
     reports = Reports()
-    for form in forms:
+    for form in REPORTS:
         if form.kind in survey.unread:
             continue
         for value in survey.objects[form.kind]:
             reports.add(value, namespace)
         return reports
-    raise InputError(file="cluster", message="; ".join(_why(forms, survey.unread, survey.absent, namespace)))
+    raise InputError(file="cluster", message="; ".join(_why(REPORTS, survey.unread, survey.absent, namespace)))
 
 
 def _why(forms: Sequence[Any], unread: Any, absent: Any, namespace: str | None) -> Iterator[str]:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from analysis.audit.stored_pod import widest
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog
-from cluster.survey.owners import OWNERS
-from cluster.survey.scanned import kinds
-from cluster.survey.survey import Progress, Survey
-from cluster.watch.kinds import Watched
+from cluster.watch.kinds import KINDS as FOLLOWED
+from cluster.watch.kinds import NODE_CLASSES, OWNERS, PODS, QUEUES, Watched, with_offers
+from cluster.watch.listing import Progress, Survey
+from cluster.watch.trims import PodTrim
 from kube.tree import Raw
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, ClusterFacts
@@ -50,8 +50,9 @@ def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -
 
 
 def scanned_kinds(catalog: Catalog) -> tuple[Watched, ...]:
-    """Return the kinds that are scanned."""
-    return (*kinds(catalog, widest(catalog)), *OWNERS)
+    """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, pods and their owners."""
+    facts = with_offers(kind for kind in FOLLOWED if not kind.ours and kind not in QUEUES)
+    return (*facts, NODE_CLASSES, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS)
 
 
 def cluster_of(state: Survey, namespace: str | None) -> Cluster:

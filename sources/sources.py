@@ -9,8 +9,8 @@ from pathlib import Path
 import policies
 from catalog import Catalog
 from catalog.nearest import hint
-from documents.files import CatalogFilesError, read_catalog, read_documents, read_policies
-from policies.document import Document, InputError, objects
+from documents.files import CatalogFilesError, read_catalog, read_items, read_policies
+from policies.document import InputError
 from policies.facts.cluster_facts import ClusterFacts
 from policies.messages.console_link import LONGEST_URL, URL
 from policies.objects import definition
@@ -115,7 +115,7 @@ class SourceLoader:
         SourcesError with everything that is wrong, at once; the next call then starts from the last good set.
         """
         catalog, chosen, errors = _catalog_and_options(self.sources)
-        dumped, bad_facts = read_dumps(self.sources.facts)
+        dumped, bad_facts = read_items(self.sources.facts)
         own = [item for item in dumped if self.sources.dumped_policies and item.value.get("kind") in definition.KINDS]
         if own and not self.sources.policies:
             policy_set, bad_policies, warnings = parse_objects(own, catalog)
@@ -136,13 +136,6 @@ class SourceLoader:
 def load_sources(sources: Sources, given: Sequence[object] = (), *, all_nodes: bool = False) -> LoadedSources:
     """Read the sources once: see ``SourceLoader.load``."""
     return SourceLoader(sources).load(given, all_nodes=all_nodes)
-
-
-def read_dumps(paths: Sequence[str]) -> tuple[list[Document], list[InputError]]:
-    """Return the objects of files, those of Lists one by one, and the errors of what could not be read."""
-    documents, errors = read_documents(paths)
-    items = [item for document in documents for item in objects(document)]
-    return [item for item in items if isinstance(item, Document)], [*errors, *(item for item in items if isinstance(item, InputError))]
 
 
 def of_a_cluster(sources: Sources) -> Sources:

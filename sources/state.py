@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,10 +21,9 @@ from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.client.errors import Garbled
 from cluster.client.in_cluster import MOUNTED
-from cluster.survey.owners import OWNERS
-from cluster.survey.pods import pods
-from cluster.survey.survey import Progress, Survey, survey
-from cluster.watch.kinds import DECISIVE, KINDS, Watched, key_of
+from cluster.watch.kinds import DECISIVE, OWNERS, PODS, ROWS, Watched, key_of
+from cluster.watch.listing import Progress, Survey, survey
+from cluster.watch.trims import PodTrim
 from documents.files import read_objects
 from kube.labels import NODE_POOL
 from kube.templates import group_of
@@ -40,10 +39,10 @@ OURS = tuple(kind for kind in DECISIVE if kind.ours)
 FACTS = tuple(kind for kind in DECISIVE if not kind.ours)
 _EXPECTED = ("Node", "Pod", "NodePool")
 """Kinds of which every cluster has objects, NodePools if nodes tell: a dump without them is incomplete."""
-NAMESPACE = next(kind for kind in DECISIVE if kind.kind == "Namespace")
+NAMESPACE = ROWS["Namespace"]
 ROLE = "berth-guardrails-view"
 """The ClusterRole of deploy/rbac.yaml that may read the cluster-scoped kinds."""
-_OPTIONAL = tuple(kind for kind in KINDS if kind.kind in ("Node", "NodePool", *STACKS))
+_OPTIONAL = tuple(ROWS[kind] for kind in ("Node", "NodePool", *STACKS))
 """Kinds that may be unreadable: few users may list nodes, and many clusters have no NodePools and no GPU Operator. Node labels
 determine the platforms, a NodePool's terminationGracePeriod limits those of pods, and the operator's objects tell which labels
 are maintained."""
@@ -161,20 +160,22 @@ def read_with_pods(origin: Origin, kinds: Sequence[Watched], namespace: str | No
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeCluster:
-    """All that is audited: policies, facts, pods and their owners."""
+class ClusterState:
+    """What was read of all namespaces, or of one."""
 
     objects: Mapping[Key, Raw]
     """Berth's own objects, none where its definitions are not installed, and the facts: Namespaces, Nodes, NodePools, DeviceClasses,
     claims, and what the GPU Operator is told to run. All are trimmed."""
-    pods: Sequence[StoredPod]
-    """Those that may hold devices."""
-    owners: Mapping[str, Controller]
-    """uid -> its controller."""
     unread: Mapping[str, str]
     """Kind -> why it could not be read."""
     installed: bool
-    """True if the cluster has the definitions of Berth's kinds."""
+    """True if the cluster has the definitions of Berth's kinds, or files have a policy."""
+    namespace: str = ""
+    """The one that was read; "" for all."""
+    pods: Sequence[StoredPod] = ()
+    """Those that may hold devices."""
+    owners: Mapping[str, Controller] = field(default_factory=dict)
+    """uid -> its controller."""
 
     @property
     def all_nodes(self) -> bool:
@@ -186,14 +187,21 @@ class WholeCluster:
         """The objects that are not Berth's own."""
         return [value for (kind, _, _), value in self.objects.items() if kind not in definition.KINDS]
 
+    def update(self, catalog: Catalog, options: Options) -> Update:
+        """Return the policies in force, understood as the cluster's server understands them: the last good form of an object with errors
+        is in force here too."""
+        return Updater(catalog, as_served(options, self.objects)).apply(self.objects)
 
-def read_whole(origin: Origin, namespace: str | None, catalog: Catalog, progress: Progress, instead: str = "") -> WholeCluster:
+
+def read_whole(origin: Origin, namespace: str | None, catalog: Catalog, progress: Progress, instead: str = "") -> ClusterState:
     """Read all namespaces, or one. ``instead``: what else to do where pods may not be read.
 
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
     """
-    state = read_with_pods(origin, (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS), namespace, progress, instead)
-    return WholeCluster(
+    pods = replace(PODS, trim=PodTrim(widest(catalog), places=False))
+    state = read_with_pods(origin, (*OURS, *FACTS, pods, *OWNERS), namespace, progress, instead)
+    return ClusterState(
+        namespace=namespace or "",
         objects=keyed(state, (*OURS, *FACTS)),
         pods=[value["pod"] for value in state.objects["Pod"] if value["pod"] is not None],
         owners=owners_of(state.objects),
@@ -207,24 +215,7 @@ def owners_of(objects: Mapping[str, Sequence[Raw]]) -> dict[str, Controller]:
     return {value["uid"]: value["owner"] for kind in OWNERS for value in objects[kind.kind] if value["owner"] is not None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamespaceState:
-    """The objects of which the policies of one namespace are made, read with rights in that namespace alone."""
-
-    namespace: str
-    objects: Mapping[Key, Raw]
-    """Policies and facts."""
-    installed: bool
-    """True if the cluster has the definitions of Berth's kinds, or files have a policy."""
-    nodes_unread: bool
-
-    def update(self, catalog: Catalog, options: Options) -> Update:
-        """Return the policies in force, understood as the cluster's server understands them: the last good form of an object with errors
-        is in force here too."""
-        return Updater(catalog, as_served(options, self.objects)).apply(self.objects)
-
-
-def read_namespace(origin: Origin, namespace: str | None) -> NamespaceState:
+def read_namespace(origin: Origin, namespace: str | None) -> ClusterState:
     """Read one namespace. ``namespace`` None: that of the kubeconfig context, of files ``default``.
 
     Raises InputError with advice what to type next.
@@ -235,7 +226,7 @@ def read_namespace(origin: Origin, namespace: str | None) -> NamespaceState:
     else:
         name, state = call_cluster(access_of(origin.kubeconfig, origin.context), lambda client: _namespace_state(client, namespace))
     objects = keyed(state, (NAMESPACE, *OURS, *_OPTIONAL))
-    return NamespaceState(namespace=name, objects=objects, installed=is_installed(state), nodes_unread="Node" in state.unread)
+    return ClusterState(namespace=name, objects=objects, unread=unread(state), installed=is_installed(state))
 
 
 async def _namespace_state(client: Client, namespace: str | None) -> tuple[str, Survey]:
@@ -253,7 +244,7 @@ async def _namespace_state(client: Client, namespace: str | None) -> tuple[str, 
 
 
 async def _namespace(client: Client, name: str) -> Raw:
-    reply = await client.call("GET", f"/api/v1/namespaces/{name}")
+    reply = await client.call("GET", NAMESPACE.path("v1", name=name))
     if reply.status == 404:
         raise InputError(file="cluster", message=f'there is no namespace "{name}"{await _near(client, name)}')
     if not reply.ok:
@@ -265,6 +256,6 @@ async def _namespace(client: Client, name: str) -> Raw:
 
 async def _near(client: Client, name: str) -> str:
     """Return a hint at the most similar namespace, if the user may list namespaces."""
-    reply = await client.call("GET", "/api/v1/namespaces")
+    reply = await client.call("GET", NAMESPACE.path("v1"))
     names = [str(item["metadata"]["name"]) for item in reply.body["items"]] if reply.ok else []
     return hint(name, names) or "; kubectl get namespaces lists them"

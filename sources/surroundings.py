@@ -11,16 +11,15 @@ from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.api_client import Client
-from cluster.survey.neighbours import Neighbours
-from cluster.survey.scanned import as_scanned
-from cluster.survey.survey import Progress, Survey, survey
-from cluster.watch.kinds import DECISIVE, QUEUES, Watched
-from kube.node import occupant
+from cluster.watch.kinds import DECISIVE, OWNERS, PODS, QUEUES, with_offers
+from cluster.watch.listing import Progress, Survey, survey
+from cluster.watch.trims import PodTrim
 from kube.pod import controlling_owner
 from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.facts import admission_queues
 from policies.state.objects import Key
+from sources.neighbours import MOST_OWNERS, Neighbours
 from sources.sources import Origin
 from sources.state import NAMESPACE, access_of, call_cluster, is_installed, keyed, of_values, unread, values_of
 
@@ -66,7 +65,7 @@ async def _read(client: Client, namespace: str | None, target: Target, catalog: 
     surroundings = Surroundings(namespace=near.namespace, value={})
     if target is not None:
         surroundings = await _around(near, await _target(near, *target, catalog))
-    reply = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
+    reply = await client.call("GET", NAMESPACE.path("v1", name=near.namespace))
     if not reply.ok:
         near.unread["namespace"] = (
             f"you are not allowed to read namespace {near.namespace}: policies that select it by its labels may be missing"
@@ -132,7 +131,7 @@ async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kin
     if denied:
         message = f'{denied} in namespace {near.namespace}; ask for the role "view" there, or set another namespace: -n NS'
         raise InputError(file=f"{type_}/{name}", message=message)
-    names = [value["metadata"]["name"] for version, plural in looked_for for value in await near.listed(version, plural)]
+    names = [value["metadata"]["name"] for version, plural in looked_for for value in await near.list_objects(version, plural)]
     advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
     raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}")
 
@@ -143,7 +142,7 @@ async def _around(near: Neighbours, value: Raw) -> Surroundings:
     told = [value, *between, *owners, *pods[:20]]
     events: list[Raw] = []
     for uid in dict.fromkeys(str(one["metadata"].get("uid")) for one in told):
-        events += await near.events(**{"involvedObject.uid": uid})
+        events += await near.events(uid)
     queued = await near.queued()
     return Surroundings(namespace=near.namespace, value=value, pods=pods, owners=owners, events=events, queued=queued)
 
@@ -153,7 +152,7 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
     uid = value["metadata"].get("uid")
     known: dict[str, list[Raw]] = {}
     pods, between = [], {}
-    for pod in await near.listed("v1", "pods"):
+    for pod in await near.list_kind(PODS):
         controller = controlling_owner(pod["metadata"])
         if not controller:
             continue
@@ -164,8 +163,8 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
             pods.append(pod)
             between.update({owner["metadata"]["uid"]: owner for owner in known[above] if owner["metadata"].get("uid") != uid})
     if not pods:  # denied pods were never there: what would have made them is
-        for version, plural in (("apps/v1", "replicasets"), ("batch/v1", "jobs")):
-            listed = await near.listed(version, plural)
+        for kind in OWNERS:
+            listed = await near.list_kind(kind)
             between |= {one["metadata"]["uid"]: one for one in listed if controlling_owner(one["metadata"]).get("uid") == uid}
     return pods, list(between.values())
 
@@ -178,20 +177,16 @@ def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> 
     return replace(
         surroundings,
         places=[value for kind in ("Node", "NodePool", "DeviceClass") for value in state.objects[kind]],
-        occupants=None if "Pod" in state.unread else [pod["takes"] for pod in state.objects["Pod"] if pod["takes"] is not None],
+        occupants=None if "Pod" in state.unread else [pod["takes"] for pod in state.objects["Pod"] if "takes" in pod],
         objects=keyed(state, (*_KINDS, NAMESPACE)),
         installed=is_installed(state),
         unread=missing,
     )
 
 
-def _occupies(value: Raw, api_version: str, kind: str) -> Raw:
-    return {"metadata": {"name": value["metadata"]["name"]}, "takes": occupant(value)}
-
-
-_KINDS = tuple(as_scanned(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"))
+_KINDS = tuple(with_offers(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"))
 """Policies and facts."""
-_PODS = Watched(kind="Pod", plural="pods", group="", versions=("v1",), trim=_occupies)
+_PODS = replace(PODS, namespaced=False, trim=PodTrim(None, places=True))
 """Of all namespaces: what they take of the nodes."""
 
 
@@ -204,8 +199,6 @@ def dumped_key(value: Raw) -> Key | None:
     return kind, namespace if isinstance(namespace, str) else "", name
 
 
-MOST_OWNERS = 8
-"""As in ``cluster.survey.neighbours``."""
 MOST_PODS = 500
 """Pods of one workload that are looked at."""
 

@@ -63,17 +63,16 @@ def read_names(kubeconfig: str | None, context: str | None, catalog: Catalog) ->
     Raises InputError if the cluster is unreachable, or namespaces may not be read.
     """
     from cluster.client.access import Access
-    from cluster.survey.survey import survey
-    from cluster.watch.kinds import KINDS
+    from cluster.watch.kinds import ROWS
+    from cluster.watch.listing import survey
     from sources.state import call_cluster, unread
 
-    kinds = tuple(kind for kind in KINDS if kind.kind in ("Namespace", "Node", "DeviceClass"))
+    kinds = tuple(ROWS[kind] for kind in ("Namespace", "Node", "DeviceClass"))
     state = call_cluster(Access(kubeconfig, context), lambda client: survey(client, kinds))
     if "Namespace" in state.unread:
         message = f"cannot list namespaces ({state.unread['Namespace']}); ask for permission to list them"
         raise InputError(file="cluster", message=message)
-    resources = {kind.kind: kind.resource for kind in kinds}
-    reasons = (f"{resources[kind]} cannot be listed, so their resource names are unknown: {why}" for kind, why in unread(state).items())
+    reasons = (f"{ROWS[kind].resource} cannot be listed, so their resource names are unknown: {why}" for kind, why in unread(state).items())
     facts = ClusterFacts.from_objects([*state.objects["Node"], *state.objects["DeviceClass"]], frozenset())
     namespaces = frozenset(value["metadata"]["name"] for value in state.objects["Namespace"])
     return ClusterNames(namespaces=namespaces, names=overlooked(facts, catalog), unread=tuple(reasons))

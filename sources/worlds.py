@@ -11,21 +11,17 @@ from time import monotonic
 from analysis.audit.stored_report import stored_report
 from analysis.why.surroundings import Surroundings
 from analysis.world.builder import WorldBuilder
-from analysis.world.happenings import NOT_CREATED, happening, newest, read_events
+from analysis.world.happenings import newest, read_events
 from analysis.world.world import World
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import AccessError, Rejected, Unreachable
-from cluster.reports.stored_reports import FORMS
-from cluster.survey.survey import Survey, survey
-from cluster.watch.kinds import SLICES, Watched, key_of
+from cluster.watch.kinds import BERTH_EVENTS, POD_EVENTS, QUEUES, REPORTS, SLICES, key_of, with_offers
+from cluster.watch.listing import Survey, survey
 from documents.files import read_policies
 from documents.printable import cut
 from kube.tree import Raw
-from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
-from policies.policy import CONTROLLER
-from policies.state.objects import Change, Key
 from sources.scanned_cluster import cluster_of, of_objects, scan_dump, scanned_kinds
 from sources.sources import DEFAULT_POLICIES, SourcesError
 from sources.state import FACTS, OURS, is_installed, keyed, of_values, unread, values_of
@@ -36,23 +32,11 @@ SHARE = 10
 """A reading that takes a second is begun at most every ten: lists of 10,000 pods are a load on an API server."""
 
 
-def _event(value: Raw, api_version: str, kind: str) -> Raw:
-    return {"metadata": {"name": value["metadata"]["name"]}, "event": happening(value)}
-
-
 def _report(value: Raw, api_version: str, kind: str) -> Raw:
     return {"metadata": {"name": value["metadata"]["name"]}, "report": stored_report(value)}
 
 
-def _events(selector: str) -> Watched:
-    chosen = (("fieldSelector", selector),)
-    return Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, selectors=chosen, trim=_event)
-
-
-OF_BERTH = _events(f"reportingComponent={CONTROLLER}")
-OF_PODS = _events(f"reason={NOT_CREATED}")
-"""What is read of Events: the API server chooses by these fields, one at a time (pkg/registry/core/event/strategy.go)."""
-REPORTS = tuple(replace(form, trim=_report) for form in FORMS)
+_REPORTS = tuple(replace(kind, trim=_report) for kind in REPORTS)
 
 
 class WorldFollower:
@@ -67,13 +51,13 @@ class WorldFollower:
         namespace: str = "",
         policies: Sequence[Raw] | None = None,
     ) -> None:
-        self._client = client
+        self.client = client
         self._builder = builder
         self._catalog = catalog
         self._every = every
         self._namespace = namespace
         self._policies = policies
-        self._kinds = (*OURS, *scanned_kinds(catalog), OF_BERTH, *REPORTS)
+        self._kinds = (*OURS, *scanned_kinds(catalog), BERTH_EVENTS, POD_EVENTS, *_REPORTS)
         self._read = asyncio.Event()
         self.world: World | None = None
         self.stale = ""
@@ -85,19 +69,18 @@ class WorldFollower:
     async def near(self, namespace: str, type_: str, name: str, kinds: Kinds) -> Surroundings:
         """Read one object afresh with its owners, pods, events and Kueue's Workloads, and no node. ``kinds``: of those that the type may
         mean, the ones that are looked for. Raises InputError and Unreachable."""
-        return await near(self._client, namespace, (type_, name), self._catalog, kinds)
+        return await near(self.client, namespace, (type_, name), self._catalog, kinds)
 
     async def run(self) -> None:
         """Read, forever."""
         while True:
             began = monotonic()
             try:
-                state = await survey(self._client, self._kinds, self._namespace)
-                denied = await survey(self._client, (OF_PODS,), self._namespace)
+                state = await survey(self.client, self._kinds, self._namespace)
                 if "Pod" in state.unread:
                     self._failed(f"{state.unread['Pod']}; use --namespace NS with a namespace that you may read")
                 else:
-                    self.world = await asyncio.to_thread(self._built, state, denied)
+                    self.world = await asyncio.to_thread(self._built, state)
                     self.stale = ""
             except (Unreachable, AccessError, Rejected) as error:
                 self._failed(str(error))
@@ -112,7 +95,7 @@ class WorldFollower:
             log.write("unread", "warning", reason=cut(reason))
         self.stale = reason
 
-    def _built(self, state: Survey, denied: Survey) -> World:
+    def _built(self, state: Survey) -> World:
         objects = keyed(state, (*FACTS, SLICES, *(OURS if self._policies is None else ())))
         objects |= {key_of(value["kind"], value): value for value in self._policies or ()}
         return self._builder.build(
@@ -121,7 +104,7 @@ class WorldFollower:
             datetime.now(UTC),
             installed=self._policies is not None or is_installed(state),
             unread=unread(state),
-            happenings=newest(value["event"] for events in (state, denied) for value in events.objects["Event"]),
+            happenings=newest(value["event"] for value in state.objects["Event"]),
             reports=[value["report"] for kind in REPORTS for value in state.objects[kind.kind]],
         )
 
@@ -142,8 +125,8 @@ def world_of(builder: WorldBuilder, ours: Sequence[Raw], values: Sequence[Raw], 
     """Return the world of these policies and of a dump with these objects. Raises InputError where it has no pod and no node."""
     cluster = scan_dump(values, file, None, catalog) if values else of_objects((), None, catalog)
     dumped = {key: value for value in values if (key := dumped_key(value)) is not None}
-    objects: dict[Key, Change] = {key: value for key, value in dumped.items() if key[0] in KINDS}
-    objects |= {key_of(str(value["kind"]), value): value for value in ours}
+    facts = tuple(with_offers((*FACTS, SLICES, *QUEUES)))
+    objects = keyed(of_values(values, facts, None), facts) | {key_of(value["kind"], value): value for value in ours}
     missing = cluster.unread if values else {"Node": "no cluster data was given: use berth console --from dump.yaml"}
     events, reports = read_events(dumped.values())
     return builder.build(objects, cluster, at, unread=missing, dumped=dumped, happenings=events, reports=reports)

@@ -17,7 +17,7 @@ from pathlib import Path
 from cli import VERSION, crds, webhooks
 from cli.help import manual
 from cli.help.tree import commands
-from cluster.survey.custom_workloads import resources
+from cluster.watch.workload_kinds import resources
 from documents import yaml_writer
 from documents.files import read_catalog
 from policies.objects.reference import reference_markdown

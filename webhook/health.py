@@ -172,7 +172,7 @@ def known(results: ReloadResults) -> dict[str, Any]:
         "maxMode": snapshot.max_mode if snapshot else None,
         "platforms": list(snapshot.tables) if snapshot and snapshot.placed else [],
         "migStrategy": snapshot.mig_strategy if snapshot else None,
-        "policies": {c.policy.id: {"mode": c.mode, **_stored(results, c)} for c in snapshot.policies} if snapshot else {},
+        "policies": {c.id: {"mode": c.mode, **_stored(results, c)} for c in snapshot.policies} if snapshot else {},
         "overlooked": list(results.registered.overlooked),
         "rejected": {id_of(key): list(one.understood.errors) for key, one in results.entries.items() if one.understood.errors},
         "kinds": {one.kind: {"objects": one.objects, "digest": one.digest(), **one.counts} for one in results.watching()},

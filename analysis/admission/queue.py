@@ -11,7 +11,7 @@ from analysis.reviews.decoding import Unreadable
 from analysis.reviews.review import ObjectRequest
 from kube.tree import Raw
 from policies.pods.queue_systems import KUEUE
-from policies.rules.queues import keys
+from policies.rules.queues import words
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
 from policies.workloads.in_queue import alone_in_kueue, in_kueue
@@ -49,7 +49,7 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
 def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) -> Verdict | None:
     """Return the verdict on a workload whose pods ask for an accelerator with the keys of its own that are ignored."""
     templated = any(subject.template for subject in manifest.subjects)
-    ignored = keys.of_workload(manifest.value, snapshot.catalog) if templated and not manifest.reviewed else ()
+    ignored = words.of_workload(manifest.value, snapshot.catalog) if templated and not manifest.reviewed else ()
     if not ignored:
         return found
     found = found or Verdict(judged=False)

@@ -12,8 +12,7 @@ from analysis.reviews import audience as warnings
 from documents.printable import counted, printable
 from kube.tree import dotted
 from policies.document import Document
-from policies.messages import Place
-from policies.objects.wording import cut_text
+from policies.messages import Place, cut_text
 from policies.pods import unlisted_accelerators
 from policies.verdict import AuditOutcome, Verdict
 from policies.workloads import parts

@@ -48,6 +48,14 @@ class Controller(NamedTuple):
     uid: str
 
 
+class PlainPods(NamedTuple):
+    """Pods without devices that are bound to one node and have one owner."""
+
+    node: str
+    namespace: str
+    owner: Controller | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPod:
     """One pod that exists."""

@@ -38,7 +38,7 @@ from analysis.conditions.words import MOST_LINE, acting_instead, describe_match,
 from catalog.nearest import hint
 from documents.printable import counted
 from kube.labels import LabelSelector
-from policies.objects.wording import cut_text
+from policies.messages import cut_text
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.planning.feasibility import everything
 from policies.policy import Allow, Require
@@ -103,7 +103,7 @@ class _Compared:
         self._snapshot = snapshot
         self._registered = registered
         self._quotas = quotas
-        self._by_id = {c.policy.id: c for c in snapshot.policies}
+        self._by_id = {c.id: c for c in snapshot.policies}
         self._cluster = [c for c in snapshot.policies if c.policy.namespace is None]
         self._own: dict[str, list[Compiled]] = {}
         for compiled in snapshot.policies:
@@ -137,7 +137,7 @@ class _Compared:
                 yield from exclusions.own_steps(namespace, own)
         for compiled in snapshot.policies:
             if compiled.policy.default.node_template is not None:
-                self._named.setdefault(compiled.policy.default.node_template, []).append(compiled.policy.id)
+                self._named.setdefault(compiled.policy.default.node_template, []).append(compiled.id)
 
     def policy(self, key: Key, entry: ObjectEntry, entries: Mapping[Key, ObjectEntry]) -> ObjectStatus:
         """Return the finding on a ClusterGPUPolicy or a GPUPolicy."""

@@ -16,7 +16,7 @@ from kube.taints import TolerationPattern
 from policies.objects.wording import describe_value, field_at, phrase, value_at
 from policies.offers.constraints import Compiled
 from policies.offers.table import Axis
-from policies.planning.merged_settings import FOREVER, grants
+from policies.planning.requirements import FOREVER, grants
 from policies.policy import Default, Require
 from policies.state.snapshot import Snapshot
 
@@ -66,7 +66,7 @@ class Clips:
                     clipping.append(other)
             if clipping:
                 name = constraint.field.removesuffix(".capacity") if "longRuns" in constraint.field else constraint.field
-                by = list_names((f"{c.policy.id} ({_texts(c, constraint.axis)})" for c in clipping[:MOST_NAMED]), len(clipping))
+                by = list_names((f"{c.id} ({_texts(c, constraint.axis)})" for c in clipping[:MOST_NAMED]), len(clipping))
                 value = describe_value(constraint.field, value_at(compiled.policy, constraint.field))
                 yield f"{name} {value} {'has no effect: it is outside the requirements of' if gone else 'is clipped by'} {by}"
 
@@ -161,4 +161,4 @@ def _slice(compiled: Compiled, others: Sequence[Compiled]) -> Iterator[str]:
 
 
 def _ids(policies: Sequence[Compiled]) -> str:
-    return list_names((c.policy.id for c in policies[:MOST_NAMED]), len(policies))
+    return list_names((c.id for c in policies[:MOST_NAMED]), len(policies))

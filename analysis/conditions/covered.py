@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from analysis.conditions.reach import Reach
 from analysis.conditions.words import MOST_NAMED, list_names
-from policies.objects.wording import cut_text
+from policies.messages import cut_text
 from policies.offers.constraints import Compiled
 from policies.planning.mig_slice import fits
 from policies.policy import MigDefault

@@ -1,5 +1,5 @@
 """Find defaults of one scope that differ on an axis for the same pod, so that neither applies
-(``policies.planning.precedence``)."""
+(``policies.planning.plan``)."""
 
 from __future__ import annotations
 
@@ -151,6 +151,6 @@ def _compare(pairs: Iterable[tuple[_EqualDefaults, _EqualDefaults]], reach: Reac
 
 
 def _sentence(fields: str, one: _EqualDefaults, reach: Reach) -> str:
-    others = list_names((c.policy.id for c in one.against), one.count)
+    others = list_names((c.id for c in one.against), one.count)
     example = reach.namespaces.first(one.shared)
     return f"{fields} differs from {others}, for example in namespace {example}: neither default applies to a pod that both match"

@@ -131,14 +131,14 @@ class Exclusions:
 
     def _say_pair(self, demand: Demand, against: Sequence[Demand], count: int, shared: int) -> None:
         mine = excluding(demand, against[0])[0]
-        others = list_names((f"{d.by.policy.id} ({excluding(demand, d)[1]})" for d in against), count)
+        others = list_names((f"{d.by.id} ({excluding(demand, d)[1]})" for d in against), count)
         self._say(demand.by, f"no {self.thing} satisfies both this {mine} and the requirements of {others}", shared)
 
     def _groups(self, demands: Sequence[Demand], of: Compiled | None = None) -> None:
         """Find three or more that leave nothing only together, for each number of GPUs from which on a
         policy matches."""
         for gpus in sorted({_least(d) for d in demands}):
-            group = sorted(emptied_by([d for d in demands if _takes(d, gpus)]), key=lambda d: d.by.policy.id)
+            group = sorted(emptied_by([d for d in demands if _takes(d, gpus)]), key=lambda d: d.by.id)
             if len(group) < 3 or (of is not None and of not in [d.by for d in group]):
                 continue
             for demand in group if of is None else [d for d in group if d.by is of]:
@@ -146,7 +146,7 @@ class Exclusions:
                 shared = self.reach.of[demand.by]
                 for d in others:
                     shared &= self.reach.of[d.by]
-                text = list_names((f"{d.by.policy.id} ({d.text})" for d in others), len(others))
+                text = list_names((f"{d.by.id} ({d.text})" for d in others), len(others))
                 if shared and demand.by not in self.sentences:
                     self._say(demand.by, f"no {self.thing} satisfies this {demand.text} together with the requirements of {text}", shared)
 

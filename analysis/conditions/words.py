@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from documents.printable import counted
-from policies.objects.wording import condition, cut_text, describe_scope, summarize_object
+from policies.messages import cut_text
+from policies.objects.wording import condition, describe_scope, summarize_object
 from policies.offers.constraints import Compiled
 from policies.policy import NodeTemplate
 from policies.state.objects import ObjectEntry

@@ -114,13 +114,12 @@ def look(facts: Facts, kind: PodKind, policies: Sequence[Compiled]) -> Look:
     acting = tuple(c if c.mode == "Enforce" else replace(c, mode="Enforce") for c in policies)
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
     subject = plan.review_pod(request, facts, Pod(extract(request.pod, facts.reads)))
-    found = evaluate_policies(facts, subject._replace(may_match=acting, matches=frozenset(acting)), acting)
-    remarks = Remarks([remark for remark in found.remarks if remark.code not in OF_EDITS])  # the rows tell what they do
-    defaults = tuple(
-        default_rows(found.plan, found.edits, remarks)
-    )  # first: theirs is what rules remark of a default that a requirement cuts
-    rows = (*require_rows(found.plan, remarks), *defaults, *allow_rows(found.plan))
-    return Look(rows=rows, remarks=tuple(map(str, remarks.left)), denied=found.violations)
+    effective_plan, outcome = evaluate_policies(facts, subject._replace(may_match=acting, matches=frozenset(acting)), acting)
+    remarks = Remarks([remark for remark in outcome.remarks if remark.code not in OF_EDITS])  # the rows tell what they do
+    # first: theirs is what rules remark of a default that a requirement cuts
+    defaults = tuple(default_rows(effective_plan, outcome.edits, remarks))
+    rows = (*require_rows(effective_plan, remarks), *defaults, *allow_rows(effective_plan))
+    return Look(rows=rows, remarks=tuple(map(str, remarks.left)), denied=outcome.violations)
 
 
 # --- for some pods only -------------------------------------------------------------------------------------
@@ -153,7 +152,7 @@ def _by_condition(facts: Facts, kind: PodKind, sometimes: Sequence[Compiled], ba
     for compiled in _enforced(sometimes):
         conditions.setdefault(condition(compiled.policy), []).append(compiled)
     for title, policies in conditions.items():
-        names = tuple(c.policy.id for c in policies)
+        names = tuple(c.id for c in policies)
         one = example(facts, policies[0], kind)
         if one is None:
             yield Layer(title=title, policies=names, kind=None)
@@ -169,11 +168,11 @@ def _audit_outcomes(facts: Facts, kind: PodKind, compiled: Compiled, always: Seq
         one = example(facts, compiled, kind)
         always = () if one is None else effective_probe.match(facts, one).always
     chosen = condition(compiled.policy)
-    title = f"{compiled.policy.id} ({compiled.mode})" + (f", {chosen}" if chosen else "")
+    title = f"{compiled.id} ({compiled.mode})" + (f", {chosen}" if chosen else "")
     if one is None:
-        return Layer(title=title, policies=(compiled.policy.id,), kind=None)
+        return Layer(title=title, policies=(compiled.id,), kind=None)
     with_it = tuple(c for c in always if c.mode == "Enforce" or c is compiled)
-    return _difference(title, (compiled.policy.id,), one, look(facts, one, with_it), look(facts, one, _enforced(always)))
+    return _difference(title, (compiled.id,), one, look(facts, one, with_it), look(facts, one, _enforced(always)))
 
 
 def _difference(title: str, policies: tuple[str, ...], kind: PodKind, found: Look, base: Look) -> Layer:

@@ -21,8 +21,8 @@ from analysis.effective.effective_rows import (
 from kube.taints import TolerationPattern, covers
 from policies.objects import wording
 from policies.planning.feasibility import list_bracketed
-from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
+from policies.planning.requirements import FOREVER
 from policies.pods.annotations import is_long
 from policies.rules.tolerations import toleration_of
 from policies.verdict import Edit, Remark
@@ -98,7 +98,7 @@ def _mig(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
 
 
 def _machine(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
-    settings = {c.policy.id: " and ".join(one.text for one in c.machine) for c in plan.policies if c.machine}
+    settings = {c.id: " and ".join(one.text for one in c.machine) for c in plan.policies if c.machine}
     taken = remarks.take(on("spec.default.machine", *(c.field for compiled in plan.policies for c in compiled.machine)))
     chosen = [c for c in plan.chosen if c.axis == "machine"]
     if not chosen:
@@ -113,7 +113,7 @@ def _machine(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
 
 def _capacity(plan: Plan, remarks: Remarks) -> Iterator[EffectiveRow]:
     long = [who for who, runs in given_values(plan, "spec.default.longRuns") if is_long(plan.author.seconds, runs)]
-    by_length = [(c.policy.id, "longRuns.capacity" if c.policy.id in long else "capacity") for c in plan.policies]
+    by_length = [(c.id, "longRuns.capacity" if c.id in long else "capacity") for c in plan.policies]
     texts = {field: _settings(plan, field) for field in ("longRuns.capacity", "capacity")}
     settings = {who: texts[field][who] + ("" if field == "capacity" else " (longRuns)") for who, field in by_length if who in texts[field]}
     notes = remarks.notes(on("spec.default.capacity", "spec.default.longRuns.capacity"))

@@ -106,13 +106,13 @@ def match(facts: Facts, kind: PodKind) -> Matched:
     kind decides."""
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
     pod = Pod(extract(request.pod, facts.reads))
-    known = {c.policy.id: replace(c, policy=replace(c.policy, match=_known(c.policy.match, kind))) for c in facts.policies}
-    hold = {c.policy.id for c in plan.review_pod(request, replace(facts, policies=tuple(known.values())), pod).may_match}
-    open_ = {name for name in hold for c in facts.policies if c.policy.id == name and known[name].policy.match != c.policy.match}
+    known = {c.id: replace(c, policy=replace(c.policy, match=_known(c.policy.match, kind))) for c in facts.policies}
+    hold = {c.id for c in plan.review_pod(request, replace(facts, policies=tuple(known.values())), pod).may_match}
+    open_ = {name for name in hold for c in facts.policies if c.id == name and known[name].policy.match != c.policy.match}
     return Matched(
-        always=tuple(c for c in facts.policies if c.policy.id in hold - open_),
-        sometimes=tuple(c for c in facts.policies if c.policy.id in open_),
-        never=tuple(c for c in facts.policies if c.policy.id not in hold),
+        always=tuple(c for c in facts.policies if c.id in hold - open_),
+        sometimes=tuple(c for c in facts.policies if c.id in open_),
+        never=tuple(c for c in facts.policies if c.id not in hold),
     )
 
 

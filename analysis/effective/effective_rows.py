@@ -88,7 +88,7 @@ def show_row(path: str, value: Any, text: str, by: tuple[str, ...], notes: Seque
 
 def given_values(plan: Plan, path: str) -> list[tuple[str, Any]]:
     """Return (policy id, value) of each policy that sets this field."""
-    return [(c.policy.id, value) for c in plan.policies if (value := wording.value_at(c.policy, path)) is not None]
+    return [(c.id, value) for c in plan.policies if (value := wording.value_at(c.policy, path)) is not None]
 
 
 def rows(plan: Plan, path: str, notes: Sequence[str] = ()) -> Iterator[EffectiveRow]:

@@ -28,7 +28,7 @@ from policies.document import Document, InputError
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request
-from policies.rules.queues import keys
+from policies.rules.queues import words
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MOST_AUDITED, Remark, Violation
 from policies.work_budget import MOST_READ
@@ -96,7 +96,7 @@ def advise(request: ObjectRequest, snapshot: Snapshot) -> tuple[Advice, ...]:
         sentence for templated in judged for sentence in _sentences(templated, request, facts, several=len(templates) > 1)
     )
     waits = places.remarks(request.value, owner, snapshot.facts_for(request.namespace), AROUND) if request.operation == "CREATE" else ()
-    ignored = keys.of_workload(request.value, snapshot.catalog)
+    ignored = words.of_workload(request.value, snapshot.catalog)
     own = ignored if ignored and any(_requests_accelerator(templated, request, facts) for templated in judged) else ()
     advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in (*waits, *own))
     if len(templates) > MOST_TEMPLATES:

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from analysis.audit.assessment import Owners
-from analysis.audit.stored_pod import Controller, StoredPod
+from analysis.audit.stored_pod import PlainPods, StoredPod
 from kube.node import Occupant
 from kube.tree import Raw
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_modes import Published
-
-
-class PlainPods(NamedTuple):
-    """Pods without devices that are bound to one node and have one owner."""
-
-    node: str
-    namespace: str
-    owner: Controller | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ class WorldBuilder:
             entries=update.entries,
             seen=seen,
             ledger=ledger,
-            counts=counts(ledger.pods.values(), (compiled.policy.id for compiled in snapshot.policies)),
+            counts=counts(ledger.pods.values(), (compiled.id for compiled in snapshot.policies)),
             report=scan(seen, self._admission_of(snapshot)),
             prices=self._prices,
             conditions=compute_conditions(snapshot, update.entries, {}),

@@ -59,9 +59,9 @@ class World:
     @property
     def policies(self) -> Sequence[str]:
         """The ids of the policies in force, sorted: ``ClusterGPUPolicy/training``."""
-        return [compiled.policy.id for compiled in self.snapshot.policies]
+        return [compiled.id for compiled in self.snapshot.policies]
 
     @property
     def modes(self) -> Mapping[str, str]:
         """The mode of each policy in force, as ``--max-mode`` leaves it."""
-        return {compiled.policy.id: compiled.mode for compiled in self.snapshot.policies}
+        return {compiled.id: compiled.mode for compiled in self.snapshot.policies}

@@ -1,8 +1,7 @@
 """Parse catalog data into a ``Catalog``.
 
-``merge`` lays the files over each other, and ``records`` reads the result by the shapes of its sections: those of
-``devices``, ``kinds`` (of workloads) and ``platforms``, which ``fields`` derives from the classes of the catalog. ``catalog``
-assembles the whole and checks the sections against each other.
+``catalog`` lays the files over each other, assembles the whole and checks the sections against each other. ``records`` reads them by
+their shapes: those of ``devices`` and ``kinds`` (of workloads) among them, which ``fields`` derives from the classes of the catalog.
 """
 
 from catalog.parse.catalog import CatalogError as CatalogError

@@ -8,22 +8,26 @@ section by example, and ``merge`` describes how a second file is laid over it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, get_args
 
 from catalog.catalog import Catalog
 from catalog.gpus import Gpu
 from catalog.nearest import hint
-from catalog.parse.devices import GPU, MACHINE, PROFILES, PUBLISHED, RESOURCE, machine
-from catalog.parse.fields import COUNT, LABEL, REGEX, column, pairs, record_of, struct_of
+from catalog.parse.devices import GPU, MACHINE, PLATFORMS, PROFILES, PUBLISHED, RESOURCE, machine
+from catalog.parse.fields import COUNT, LABEL, REGEX, PossibleValues, column, pairs, record_of, struct_of
 from catalog.parse.kinds import BETWEEN, WORKLOAD, unreachable
-from catalog.parse.merge import layered
-from catalog.parse.platforms import GRACE_CAP, PLATFORM, PROTECTION, SCHEME, TAINT, named_platforms
 from catalog.parse.records import Record, RecordReader, SectionNames
-from catalog.platforms import Platform
+from catalog.platforms import AcceleratorTaint, GraceCap, Operator, Platform, Protection, Sharing, SharingScheme, Variant
 from catalog.published_devices import PublishedDevices
 from catalog.resources import Measure, ResourcePattern
-from catalog.shapes.structs import Struct, field_of, listed, mapped
+from catalog.shapes.scalars import ANY_MAP, TEXT, Name, WordChoice, wants
+from catalog.shapes.structs import Field, Items, Mapped, Struct, field_of, listed, mapped
+from kube.labels import Expression
+from kube.taints import Taint
+from kube.tree import Path
 
 
 class CatalogError(ValueError):
@@ -87,6 +91,67 @@ def _catalog(
         published={devices.driver: devices for devices in published},
         **sections,
     )
+
+
+# --- platforms, their ways of sharing GPUs, and the taints of their nodes ----------------------------------------------
+
+
+def named_platforms(pairs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Platform]:
+    return {name: Platform(name=name, **given) for name, given in pairs}
+
+
+PLATFORM = struct_of(
+    Platform,
+    build=dict,
+    name=None,
+    partition_sizes=mapped(listed(TEXT), keys=Name(noun="GPU model", known="models")),
+    gpu_pools=mapped(listed(LABEL, least=1)),
+    machine_keys=listed(listed(TEXT, least=1)),
+    sharing=Name(noun="scheme", known="schemes"),
+)
+
+
+def _variants(*, resources: tuple[str, ...] = (), resource: str | None = None, **given: Any) -> tuple[Variant, ...]:
+    """Return one variant for each of ``resources`` if a line names several; else one."""
+    return tuple(Variant(resource=name, **given) for name in resources or (resource,))
+
+
+_VARIANT = struct_of(Variant, field_of("resources", listed(TEXT)), build=_variants, labels=mapped(PossibleValues()))
+_EXPRESSION = Struct(
+    build=Expression,
+    fields=(
+        field_of("key", required=True),
+        field_of("operator", WordChoice(values=get_args(Operator)), required=True),
+        field_of("values", listed(TEXT)),
+    ),
+)
+_EXPRESSIONS = mapped(listed(_EXPRESSION), keys=WordChoice(values=get_args(Sharing)))
+SCHEME = struct_of(
+    SharingScheme,
+    variants=listed(_VARIANT, lambda variants: tuple(chain.from_iterable(variants))),
+    exclude=_EXPRESSIONS,
+    only=_EXPRESSIONS,
+)
+
+
+def _taint(*, vendor: str, platforms: tuple[str, ...] = (), **given: Any) -> AcceleratorTaint:
+    return AcceleratorTaint(vendor=vendor, taint=Taint(**given), platforms=platforms)
+
+
+TAINT = struct_of(
+    AcceleratorTaint,
+    field_of("key", required=True),
+    field_of("value"),
+    field_of("effect", WordChoice(values=("NoSchedule", "PreferNoSchedule", "NoExecute"))),
+    build=_taint,
+    taint=None,
+    platforms=PLATFORMS,
+)
+PROTECTION = struct_of(Protection, platforms=PLATFORMS)
+GRACE_CAP = struct_of(GraceCap, platforms=PLATFORMS)
+
+
+# --- the whole ----------------------------------------------------------------------------------------------------------
 
 
 _CATALOG = struct_of(
@@ -168,3 +233,94 @@ def _loose(catalog: Catalog, platform: Platform) -> Iterator[str]:
         for size in sizes:
             if size not in profiles[model]:
                 yield f'{where}.partitionSizes.{model}: unknown profile "{size}"{hint(size, profiles[model])}'
+
+
+# --- files laid over each other: records by their natural key, maps key by key, plain lists by adding what is new -------
+#
+# So one line in a ``--catalog`` file adds a GPU, another gives a platform its slices, and neither repeats the shipped data. An overlay
+# removes nothing, and every record remembers the file and place where it was last written.
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "machines": ("cloud", "type|model"),
+    "resources": ("name|pattern",),
+    "taints": (),
+    "spotTaints": (),
+    "protections": ("where", "key"),
+    "between": ("group", "kind"),
+    "reservedKeys": ("prefix",),
+    "words": ("where", "key"),
+}
+"""Sections whose records are distinguished by other fields than the first: of ``type|model`` by the one that is set, by all of them
+if none is named here."""
+SOURCES = "sources"
+"""The section with the sources of facts: for people, and not read by any code."""
+_NESTED = (dict, list)
+
+
+def layered(layers: Sequence[tuple[str, object]], sections: Mapping[str, Field], reader: RecordReader) -> Record:
+    """Return all ``(name, data)`` layers as one record, later ones over earlier. ``reader`` collects what is no section."""
+    empty = {name: [] if isinstance(section.shape, Items) else Record({}, ("", name)) for name, section in sections.items()}
+    merged = Record(empty, ("",))
+    for name, data in layers:
+        if not isinstance(data, Mapping):
+            reader.wrong((name or "catalog",), str(wants("a map of sections", data, "gpus: [...]")))
+            continue
+        for section, value in data.items():
+            if section in sections and value is not None:
+                records = _located(value, (name, section))
+                if _are_records(records, sections[section], (name, section), reader):
+                    merged[section] = _section(sections[section], merged[section], records)
+            elif section not in (SOURCES, *sections):
+                reader.wrong((name, str(section)), f"unknown section{hint(str(section), sections)}")
+    return merged
+
+
+def _are_records(value: object, section: Field, path: Path, reader: RecordReader) -> bool:
+    """Return whether a section is a list or a map of maps, as its records have to be; else note why not."""
+    assert isinstance(section.shape, Items | Mapped)
+    return reader.read(replace(section.shape, of=ANY_MAP, build=list), value, path, section.written()) is not None
+
+
+def _located(value: Any, path: Path) -> Any:
+    """Return ``value`` with the place of every map recorded in it."""
+    if isinstance(value, dict):
+        items = ((str(key), item) for key, item in value.items())
+        return Record({key: _located(item, (*path, key)) if isinstance(item, _NESTED) else item for key, item in items}, path)
+    if isinstance(value, list):
+        return [_located(item, (*path, index)) if isinstance(item, _NESTED) else item for index, item in enumerate(value)]
+    return value
+
+
+def _section(section: Field, under: Any, over: Any) -> Any:
+    """Return both layers of a section; a record of ``over`` is merged into the one of ``under`` with the same natural key."""
+    names = _key_fields(section)
+    if not names:
+        return _laid(under, over)
+    result = list(under)
+    places = {_key(names, record): place for place, record in enumerate(under)}
+    for record in over:
+        place = places.get(_key(names, record))
+        if place is None:
+            result.append(record)
+        else:
+            result[place] = _laid(result[place], record)
+    return result
+
+
+def _key_fields(section: Field) -> tuple[str, ...]:
+    """Return the fields that distinguish the records of a list; none of a map."""
+    records = section.shape.of if isinstance(section.shape, Items) else None
+    return KEYS.get(section.name, (records.fields[0].name,)) if isinstance(records, Struct) else ()
+
+
+def _key(names: tuple[str, ...], record: Record) -> tuple[str, ...]:
+    return tuple(next((f"{part}={record[part]!r}" for part in name.split("|") if record.get(part) is not None), "") for name in names)
+
+
+def _laid(under: Any, over: Any) -> Any:
+    if isinstance(under, Record) and isinstance(over, Record):
+        shared = {key: _laid(under[key], item) if key in under else item for key, item in over.items()}
+        return Record({**under, **shared}, over.at)
+    if isinstance(under, list) and isinstance(over, list):
+        return [*under, *(item for item in over if item not in under)]
+    return over

@@ -42,7 +42,7 @@ from webhook.settings import DEFAULT_AUDIT_LEASE as DEFAULT_LEASE
 from webhook.settings import DEFAULT_HEALTH, DEFAULT_WATCH
 
 if TYPE_CHECKING:
-    from sources.state import WholeCluster  # imports aiohttp, which takes a tenth of a second
+    from sources.state import ClusterState  # imports aiohttp, which takes a tenth of a second
 
 
 _INSTEAD = "; or use Berth's reports, which needs only permission to list them: berth audit --reports"
@@ -173,7 +173,7 @@ def _reported(args: argparse.Namespace) -> int:
     return 2 if found.errors else 0
 
 
-def _preview(args: argparse.Namespace, found: WholeCluster, snapshot: Snapshot, cost: Prices, chosen: Options) -> int:
+def _preview(args: argparse.Namespace, found: ClusterState, snapshot: Snapshot, cost: Prices, chosen: Options) -> int:
     """Print what switching a policy to Enforce would do."""
     from cli.replaying import existing, preview, processes
     from cli.replaying.comparison import Comparison

@@ -146,7 +146,7 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
     update = state.update(catalog, chosen)
     if origin.dumps:
         _check_namespace(state.namespace, update.snapshot)
-    if not update.snapshot.placed and state.nodes_unread:
+    if not update.snapshot.placed and "Node" in state.unread:
         chosen = replace(chosen, platforms=assumed_platforms())
         update = state.update(catalog, chosen)
     elif not update.snapshot.placed:

@@ -38,7 +38,7 @@ from policies.state.updater import AUTO, Updater
 from sources.sources import load_sources, options
 
 if TYPE_CHECKING:
-    from sources.state import WholeCluster
+    from sources.state import ClusterState
 
 CLUSTER = "cluster"
 SAME, OTHERWISE, BAD_INPUT = 0, 1, 2
@@ -117,7 +117,7 @@ def _compared(args: argparse.Namespace, now: Snapshot, then: Snapshot | None) ->
     return Comparison(now=now, then=then, prices=cost, diffs=args.diff, namespace=args.namespace)
 
 
-def _old(args: argparse.Namespace, cluster: WholeCluster | None = None) -> Snapshot:
+def _old(args: argparse.Namespace, cluster: ClusterState | None = None) -> Snapshot:
     """Return the policies of then, with the facts of now, those of --from by default: no recording says which facts there were then."""
     sources = replace(sources_from(args), policies=tuple(args.against))
     if cluster is None:
@@ -158,7 +158,7 @@ def _add_reported(args: argparse.Namespace, total: Total) -> None:
     total.add(Piece(CLUSTER, "documents"), existing.counted_by_reports(total.reports, found.pods, assessment))
 
 
-def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, Snapshot]:
+def _cluster(args: argparse.Namespace) -> tuple[ClusterState, Snapshot | None, Snapshot]:
     """Return what was read of a cluster, its own policies if it has any, and those to judge by, with its facts."""
     from sources.state import read_whole
 

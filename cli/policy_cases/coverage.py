@@ -119,8 +119,7 @@ def given_fields(kind: Kind, value: Mapping[str, Any], names: CatalogNames) -> I
         path = leaf
         while len(path) >= _SECTION and path not in seen:
             seen.add(path)
-            found = understand(_without(value, path), kind, names)
-            changed = found.policy or found.template
+            changed = understand(_without(value, path), kind, names).acting
             if changed is not None:
                 yield GivenField(path=".".join(map(str, path)), without=changed)
                 break

@@ -19,13 +19,13 @@ from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from sources.sources import SourcesError
-from sources.state import WholeCluster
+from sources.state import ClusterState
 
 MISSING, ADVICE = "there is no policy", "berth audit lists them"
 POLICIES = ("ClusterGPUPolicy", "GPUPolicy")
 
 
-def of_cluster(found: WholeCluster, name: str, catalog: Catalog, options: Options) -> Snapshot:
+def of_cluster(found: ClusterState, name: str, catalog: Catalog, options: Options) -> Snapshot:
     """Return the cluster's own policies with one in Enforce. Raises InputError for one that is not there."""
     changes: dict[Key, Change] = dict(found.objects)
     key = chosen(name, {id_of(key): key for key in changes if key[0] in POLICIES}, missing=MISSING, advice=ADVICE)
@@ -37,7 +37,7 @@ def of_cluster(found: WholeCluster, name: str, catalog: Catalog, options: Option
     return Updater(catalog, options).apply(changes, all_nodes=found.all_nodes).snapshot
 
 
-def of_files(paths: Sequence[str], found: WholeCluster, name: str, catalog: Catalog, options: Options) -> Snapshot:
+def of_files(paths: Sequence[str], found: ClusterState, name: str, catalog: Catalog, options: Options) -> Snapshot:
     """Return the policies of files with one in Enforce. Raises InputError for one that is not there, SourcesError for
     files that are wrong."""
     policy_set, errors, _ = read_policies(paths, catalog)

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from analysis.audit.ledger import Ledger, PolicyTotals
 from cluster.reconciler import Correction, Reconciler
-from cluster.status.patch import status_path, stored_version
+from cluster.status.patch import stored_version
+from cluster.watch.kinds import status_path
 from policies.objects.crd import AUDIT
 from policies.state.objects import Key, ObjectEntry, id_of
 

@@ -17,7 +17,7 @@ from policies.document import Document
 
 
 class PodQueue:
-    """The store of a reflector of pods, see ``cluster.survey.pods``. ``filled`` is set while there are changes to
+    """The store of a reflector of pods, see ``cluster.watch.trims.PodTrim``. ``filled`` is set while there are changes to
     take; ``owners`` takes the pods that own others."""
 
     def __init__(self, filled: asyncio.Event, owners: OwnerQueue | None = None) -> None:
@@ -67,7 +67,7 @@ class PodQueue:
 
 
 class OwnerQueue:
-    """The store of a reflector of owners that may be owned themselves, see ``cluster.survey.owners``."""
+    """The store of a reflector of owners that may be owned themselves, see ``cluster.watch.trims.owner_alone``."""
 
     def __init__(self, filled: asyncio.Event) -> None:
         self._filled = filled
@@ -106,7 +106,7 @@ class OwnerQueue:
 
 
 class WorkloadQueue(OwnerQueue):
-    """The store of reflectors of workloads, see ``cluster.survey.workloads``: what owns them, and the pods that they
+    """The store of reflectors of workloads, see ``cluster.watch.workload_kinds``: what owns them, and the pods that they
     would make."""
 
     def __init__(self, filled: asyncio.Event) -> None:
@@ -174,7 +174,7 @@ BaseKey = tuple[str, str, str]
 class Bases:
     """The objects on which templates of other workloads rest, such as the runtime that a TrainJob names, in a bounded size.
 
-    It is the store of their reflectors, see ``cluster.survey.custom_workloads``. ``changed`` is set by every change.
+    It is the store of their reflectors, see ``cluster.watch.workload_kinds``. ``changed`` is set by every change.
     """
 
     def __init__(self, changed: asyncio.Event) -> None:

@@ -6,20 +6,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
 
-from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
 from cluster.client.errors import GIVE_RIGHTS
-from cluster.watch.kinds import Watched
+from cluster.watch.kinds import REPORTS, Watched
 from cluster.watch.reflector import Reflector
-from cluster.watch.trims import map_of
-from kube.tree import Raw, maps_in, text_of
+from cluster.watch.trims import kept_metadata
+from kube.tree import Raw, map_at, maps_in, text_of
 
 ReportKey = tuple[str, str]
 """(namespace, name)"""
-MANAGED_BY = ("app.kubernetes.io/managed-by", SOURCE)
 Cause = tuple[str, str, str]
 """(policies, finding, codes) of a result: an Event is sent for each, once."""
 _CONTENT = ("source", "scope", "summary", "results")
@@ -36,7 +35,7 @@ class StoredObject(NamedTuple):
 def digest(report: Raw) -> str:
     """Return a digest of the parts of a report that Berth writes. Neither definition has default values, so it is the
     same for what is sent and what is stored."""
-    metadata = map_of(report.get("metadata"))
+    metadata = map_at(report, "metadata")
     parts = {name: report.get(name) for name in _CONTENT} | {name: metadata.get(name) or None for name in _METADATA}
     return hashlib.blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=12).hexdigest()
 
@@ -48,14 +47,12 @@ def causes(report: Raw) -> frozenset[Cause]:
 
 def cause_of(result: Mapping[str, Any]) -> Cause:
     """Return the cause of one result."""
-    properties = map_of(result.get("properties"))
+    properties = map_at(result, "properties")
     return text_of(result.get("policy")), text_of(properties.get("finding")), text_of(properties.get("codes"))
 
 
 def _trimmed(value: Raw, api_version: str, kind: str) -> Raw:
-    metadata = value["metadata"]
-    names = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata}
-    return {"metadata": names, "stored": as_stored(value)}
+    return {"metadata": kept_metadata(value), "stored": as_stored(value)}
 
 
 def as_stored(report: Raw) -> StoredObject:
@@ -63,14 +60,8 @@ def as_stored(report: Raw) -> StoredObject:
     return StoredObject(digest(report), causes(report))
 
 
-def _reports(kind: str, plural: str, api_version: str) -> Watched:
-    group, _, version = api_version.partition("/")
-    ours = (("labelSelector", "=".join(MANAGED_BY)),)
-    return Watched(kind=kind, plural=plural, group=group, versions=(version,), namespaced=True, selectors=ours, trim=_trimmed)
-
-
-FORMS = (_reports(KIND, "reports", OPEN_REPORTS), _reports(PLAIN_KIND, "policyreports", POLICY_REPORTS))
-"""The kinds of report, the preferred one first: OpenReports, and what it replaces."""
+FORMS = tuple(replace(kind, trim=_trimmed) for kind in REPORTS)
+"""The kinds of report, as the writer follows them."""
 
 
 class StoredReports:

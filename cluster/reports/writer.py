@@ -14,8 +14,7 @@ from cluster.client.errors import Reply
 from cluster.reconciler import Correction, Reconciler
 from cluster.reports.causes import Causes
 from cluster.reports.stored_reports import ReportForm, ReportKey, StoredObject, as_stored, choice, digest
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.tree import Raw, map_at
 
 EVENTS_AGAIN = 30.0
 """Seconds after which Events over the rate are sent again, where no report has what they tell."""
@@ -159,7 +158,7 @@ class ReportWriter(Reconciler[FormKey]):
         self.causes.send(workload, report, stored.causes if stored is not None else frozenset())
         if not reply.ok:
             return ""
-        stored = form.stored.reports[workload.namespace, workload.report_name] = as_stored(map_of(reply.body))
+        stored = form.stored.reports[workload.namespace, workload.report_name] = as_stored(dict(map_at(reply.body)))
         return stored.digest
 
     def _take_deletion(self, form: ReportForm, key: ReportKey, reply: Reply) -> None:

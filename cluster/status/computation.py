@@ -9,9 +9,8 @@ from analysis.conditions import ObjectStatus, in_steps
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.reconciler import WorkSlice
-from cluster.watch.kinds import Watched
+from cluster.watch.kinds import RESOURCE_QUOTAS
 from cluster.watch.listing import Listing
-from cluster.watch.trims import spec_alone
 from kube.labels import LabelSelector, selector_of
 from kube.tree import map_at, maps_in
 from policies.policy import REGISTRATION, Policy
@@ -21,7 +20,6 @@ from policies.state.updater import Update
 
 QUOTAS = 60.0
 """Seconds between two lists of quotas, and two reads of the registration."""
-RESOURCE_QUOTA = Watched(kind="ResourceQuota", plural="resourcequotas", group="", versions=("v1",), namespaced=True, trim=spec_alone)
 CONFIGURATION = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{REGISTRATION}"
 
 
@@ -121,9 +119,8 @@ class StatusComputation:
 
 async def list_quotas(client: Client) -> dict[str, list[dict[str, str]]]:
     """Return namespace -> ``spec.hard`` of each of its ResourceQuotas. Raises Failure."""
-    quotas, _ = await Listing(client, RESOURCE_QUOTA).all()
     by_namespace: dict[str, list[dict[str, str]]] = {}
-    for quota in quotas:
-        hard = map_at(quota, "spec", "hard")
-        by_namespace.setdefault(quota["metadata"]["namespace"], []).append({name: str(amount) for name, amount in hard.items()})
+    for quota in (await Listing(client, RESOURCE_QUOTAS).all())[0]:
+        if quota["spec"] is not None:  # else it is larger than the row allows
+            by_namespace.setdefault(quota["metadata"]["namespace"], []).append(quota["spec"]["hard"])
     return by_namespace

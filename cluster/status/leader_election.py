@@ -13,15 +13,15 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Reply, Unreachable
 from cluster.watch.store import Tell
-from cluster.watch.trims import map_of
-from kube.tree import Raw
+from kube.tree import Raw, map_at
 
 DURATION = 15
 """Seconds without a renewal after which another replica takes over."""
@@ -81,7 +81,7 @@ class Lease:
         self._pace = pace
         self._reachable = reachable
         self._until = clock()
-        self._seen: Raw = {}
+        self._seen: Mapping[str, Any] = {}
         """The Lease's spec as last read."""
         self._seen_at = clock()
         self._error = ""
@@ -150,7 +150,7 @@ class Lease:
             self._took(begun, await self._client.call("PUT", path, body=self._mine(lease)))
 
     def _see(self, lease: Raw) -> None:
-        spec = map_of(lease.get("spec"))
+        spec = map_at(lease, "spec")
         if spec != self._seen or not self._seen:
             self._seen, self._seen_at = spec, self._clock()
         if spec.get("holderIdentity") != self.holder:
@@ -167,7 +167,7 @@ class Lease:
     def _mine(self, lease: Raw) -> Raw:
         """Return the Lease with this replica as holder and a new renewTime, and the resourceVersion that was
         read."""
-        spec, now = map_of(lease.get("spec")), _micro_time()
+        spec, now = map_at(lease, "spec"), _micro_time()
         stays = spec.get("holderIdentity") == self.holder
         changes = {
             "holderIdentity": self.holder,
@@ -184,7 +184,7 @@ class Lease:
         if reply.status == 409:
             return
         lease = reply.object(f"writing {self._folder}/{self._name}")
-        self._seen, self._seen_at = map_of(lease.get("spec")), self._clock()
+        self._seen, self._seen_at = map_at(lease, "spec"), self._clock()
         self._until = begun + GIVEN_UP * self._pace
 
     def _tell_turn(self) -> None:
@@ -221,7 +221,7 @@ class Lease:
     async def _let_go(self) -> None:
         path = f"{self._folder}/{self._name}"
         reply = await self._client.call("GET", path)
-        spec = map_of(reply.body.get("spec")) if reply.ok and isinstance(reply.body, dict) else {}
+        spec = map_at(reply.body, "spec") if reply.ok and isinstance(reply.body, dict) else {}
         if spec.get("holderIdentity") == self.holder:
             free = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_time()}
             await self._client.call("PUT", path, body={**reply.body, "spec": free})

@@ -9,18 +9,7 @@ from typing import Any
 from analysis.conditions import ObjectStatus
 from analysis.conditions.conditions import Condition
 from cluster.client.errors import Reply
-from cluster.watch.kinds import KINDS
 from kube.tree import Raw, map_at, maps_in
-from policies.state.objects import Key
-
-_OURS = {watched.kind: watched for watched in KINDS if watched.ours}
-
-
-def status_path(key: Key) -> str:
-    """Return the URL path of the status of one of Berth's objects."""
-    kind, namespace, name = key
-    watched = _OURS[kind]
-    return f"{watched.path(watched.versions[0], namespace, name)}/status"
 
 
 def stored_version(reply: Reply) -> str:

@@ -16,7 +16,8 @@ from cluster.client.errors import Reply
 from cluster.reconciler import Correction, Reconciler, WorkSlice
 from cluster.status.computation import StatusComputation
 from cluster.status.events import Events
-from cluster.status.patch import differs, patch, status_path, stored_conditions, stored_version
+from cluster.status.patch import differs, patch, stored_conditions, stored_version
+from cluster.watch.kinds import status_path
 from kube.tree import map_at
 from policies.state.objects import Key, ObjectEntry, id_of
 from policies.state.updater import Update

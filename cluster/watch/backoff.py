@@ -21,6 +21,11 @@ def jittered(seconds: float) -> float:
     return seconds * random.uniform(1 - JITTER, 1 + JITTER)
 
 
+def doubled_pause(failures: int, first: float, longest: float) -> float:
+    """Return the seconds of a pause after so many earlier failures: doubled with each from ``first`` to ``longest``, varied."""
+    return jittered(min(longest, first * 2.0 ** min(failures, 10)))
+
+
 class Backoff:
     """The failures of one kind.
 
@@ -44,7 +49,7 @@ class Backoff:
     def pause(self, asked: float | None) -> float:
         """Count a failure and return the seconds to wait. ``asked``: seconds of Retry-After."""
         before = self._watch_failed() if self._watching else self._list_failed()
-        return max(jittered(min(LONGEST, FIRST * 2.0 ** min(before, 10))), min(asked or 0.0, MOST_ASKED))
+        return max(doubled_pause(before, FIRST, LONGEST), min(asked or 0.0, MOST_ASKED))
 
     def _list_failed(self) -> int:
         self._lists += 1

@@ -10,6 +10,7 @@ import time
 
 from cluster.client.api_client import Client
 from cluster.client.errors import Garbled, Unreachable
+from cluster.watch.backoff import doubled_pause
 
 FIRST, LONGEST = 0.5, 4.0
 """Seconds between two probes: doubled from the first to the longest."""
@@ -78,7 +79,7 @@ class Connectivity:
         """
         if not self._failures:
             return random.uniform(0, FIRST / 2)
-        return min(LONGEST, FIRST * 2.0 ** min(self._failures, 10)) * random.uniform(0.75, 1.25)
+        return doubled_pause(self._failures, FIRST, LONGEST)
 
 
 def unauthorized(client: Client, message: str) -> Unreachable:

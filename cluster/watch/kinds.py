@@ -1,18 +1,35 @@
-"""The table of the watched kinds: their API versions, whether decisions rest on them, what Berth does without them, and
-what is cached of each object."""
+"""The table of the kinds that Berth reads of a cluster: their API versions, whether decisions rest on them, what Berth does
+without them, and what is kept of each object. ``workload_kinds`` adds the kinds that the catalog describes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote
 
-from cluster.watch.trims import discovery_alone, labels_alone, node, quotas_alone, requests_alone, slice_alone, spec_alone, whole
+from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
+from analysis.world.happenings import NOT_CREATED
+from cluster.watch.trims import (
+    amounts_alone,
+    discovery_alone,
+    event_alone,
+    labels_alone,
+    node,
+    owner_alone,
+    quotas_alone,
+    requests_alone,
+    slice_alone,
+    spec_alone,
+    untrimmed,
+    whole,
+    whole_node,
+    with_status,
+)
 from kube.tree import Raw
 from policies.facts import admission_queues
 from policies.facts.offered_devices import OPERATOR
-from policies.policy import API_VERSION, GROUP
+from policies.policy import API_VERSION, CONTROLLER, GROUP
 from policies.state.objects import Key
 
 Need = Literal["required", "decisive", "advice"]
@@ -28,7 +45,7 @@ PartialObjectMetadata)."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """One watched kind."""
+    """One kind, followed or listed once."""
 
     kind: str
     plural: str
@@ -80,13 +97,8 @@ class Watched:
         return f"{self.kind}.{self.group}" if self.custom else self.kind
 
     def path(self, version: str, namespace: str = "", name: str = "") -> str:
-        """Return the URL path of the objects in all namespaces or in one, or of a single object.
-
-        Names are quoted: an object written past the API server can have any name.
-        """
-        where = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
-        which = f"/{quote(name, safe='')}" if name else ""
-        return f"/{'apis' if self.group else 'api'}/{self.api_version(version)}/{where}{self.plural}{which}"
+        """Return the URL path of the objects in all namespaces or in one, or of a single object."""
+        return path_of(self.api_version(version), self.plural, namespace, name)
 
     def accept(self, list_or_watch: str) -> str:
         """Return the Accept header for "list" or "watch"."""
@@ -103,6 +115,16 @@ class Watched:
     def definition(self) -> str | None:
         """The URL path of Berth's CustomResourceDefinition; None for all other kinds."""
         return f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{self.resource}" if self.ours else None
+
+
+def path_of(api_version: str, plural: str, namespace: str = "", name: str = "") -> str:
+    """Return the URL path of objects of a kind, or of one object.
+
+    All is quoted: an object written past the API server can have any name, and an owner reference has what the author of a pod wrote.
+    """
+    where = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
+    which = f"/{quote(name, safe='')}" if name else ""
+    return f"/{'apis' if '/' in api_version else 'api'}/{quote(api_version)}/{where}{plural}{which}"
 
 
 def key_of(kind: str, value: Raw) -> Key:
@@ -204,7 +226,88 @@ _FOLLOWED = (
     _kueue("ResourceFlavor", "resourceflavors"),
 )
 KINDS = tuple(replace(kind, most=kind.most or (0 if kind.required else 64 * 2**10)) for kind in _FOLLOWED)
+"""The kinds that the server follows."""
 DECISIVE = tuple(kind for kind in KINDS if kind.need != "advice")
 """The kinds on which decisions rest."""
 QUEUES = tuple(kind for kind in KINDS if kind.group == admission_queues.GROUP)
-SLICES = next(kind for kind in KINDS if kind.kind == "ResourceSlice")
+NODE_CLASSES = Watched(
+    kind="EC2NodeClass", plural="ec2nodeclasses", group="karpenter.k8s.aws", versions=("v1", "v1beta1"), need="advice", trim=spec_alone
+)
+NOT_FINISHED = ("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed")
+"""Finished pods hold nothing: to the watch, a pod that finishes is deleted (k8s.io/kubernetes pkg/registry/core/pod
+strategy.go, ToSelectableFields)."""
+PODS = Watched(
+    kind="Pod", plural="pods", group="", versions=("v1",), namespaced=True, need="required", selectors=(NOT_FINISHED,), trim=untrimmed
+)
+"""Readers set a ``trims.PodTrim``, which needs the catalog."""
+
+
+def _workload(kind: str, plural: str, group: str) -> Watched:
+    return Watched(kind=kind, plural=plural, group=group, versions=("v1",), namespaced=True, trim=owner_alone)
+
+
+def owners_alone(kind: Watched) -> Watched:
+    """Return the kind, read without the specs of its objects: for their owners."""
+    return replace(kind, metadata_only=True, page=2000)
+
+
+REPLICA_SETS = owners_alone(_workload("ReplicaSet", "replicasets", "apps"))
+_JOBS = _workload("Job", "jobs", "batch")
+OWNERS = (REPLICA_SETS, owners_alone(_JOBS))
+"""The owners of pods that are owned themselves: a ReplicaSet by its Deployment, a Job by its CronJob."""
+WORKLOADS = (
+    _workload("Deployment", "deployments", "apps"),
+    _workload("StatefulSet", "statefulsets", "apps"),
+    _workload("DaemonSet", "daemonsets", "apps"),
+    _JOBS,
+    _workload("CronJob", "cronjobs", "batch"),
+)
+"""Kubernetes' own workloads; ``workload_kinds`` sets the trim that reads their templates."""
+KUEUE_WORKLOADS = replace(
+    _workload("Workload", "workloads", admission_queues.GROUP), versions=QUEUES[0].versions, need="advice", trim=untrimmed
+)
+RESOURCE_QUOTAS = Watched(
+    kind="ResourceQuota",
+    plural="resourcequotas",
+    group="",
+    versions=("v1",),
+    namespaced=True,
+    need="advice",
+    most=64 * 2**10,
+    share="quotas",
+    trim=amounts_alone,
+)
+ENDPOINT_SLICES = Watched(
+    kind="EndpointSlice", plural="endpointslices", group="discovery.k8s.io", versions=("v1",), namespaced=True, trim=untrimmed
+)
+_OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, ENDPOINT_SLICES)
+EVENTS = Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, need="advice", trim=event_alone)
+BERTH_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reportingComponent={CONTROLLER}"),))
+POD_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reason={NOT_CREATED}"),))
+"""What is read of Events: the API server chooses by these fields, one at a time (pkg/registry/core/event/strategy.go)."""
+MANAGED_BY = ("app.kubernetes.io/managed-by", SOURCE)
+
+
+def _reports(kind: str, plural: str, api_version: str) -> Watched:
+    group, _, version = api_version.partition("/")
+    ours = (("labelSelector", "=".join(MANAGED_BY)),)
+    return Watched(kind=kind, plural=plural, group=group, versions=(version,), namespaced=True, selectors=ours, trim=untrimmed)
+
+
+REPORTS = (_reports(KIND, "reports", OPEN_REPORTS), _reports(PLAIN_KIND, "policyreports", POLICY_REPORTS))
+"""The kinds of report, the preferred one first: OpenReports, and what it replaces."""
+ROWS = {row.kind: row for row in (*KINDS, NODE_CLASSES, PODS, REPLICA_SETS, *WORKLOADS, *_OTHERS, EVENTS, *REPORTS)}
+"""Kind -> its row, of all kinds but those of the catalog (``workload_kinds``)."""
+SLICES = ROWS["ResourceSlice"]
+
+
+def status_path(key: Key) -> str:
+    """Return the URL path of the status of one of Berth's objects."""
+    kind, namespace, name = key
+    return f"{ROWS[kind].path(ROWS[kind].versions[0], namespace, name)}/status"
+
+
+def with_offers(kinds: Iterable[Watched]) -> Iterator[Watched]:
+    """Yield the kinds, nodes and NodePools with what they offer."""
+    trims = {"Node": whole_node, "NodePool": with_status}
+    return (replace(kind, trim=trims.get(kind.kind, kind.trim)) for kind in kinds)

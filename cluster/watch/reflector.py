@@ -22,7 +22,6 @@ from cluster.client.new_errors import NewErrors
 from cluster.watch.backoff import Backoff, jittered
 from cluster.watch.connectivity import Connectivity, unauthorized
 from cluster.watch.decoder import Event, event
-from cluster.watch.definition import check_definition, gone
 from cluster.watch.kinds import Watched
 from cluster.watch.listing import Listing
 from cluster.watch.store import Store, StoreCounts, Tell
@@ -248,3 +247,33 @@ class Reflector:
         if status == 403:
             return f"Berth may not read {self._watched.resource}: {error}; {GIVE_RIGHTS}"
         return str(error) if isinstance(error, Failure) else f"{self.kind} can't be processed: {type(error).__name__}: {error}"
+
+
+class HeldDeletions(Failure):
+    """The CustomResourceDefinition of the kind is gone: objects deleted with it are not removed from the
+    store."""
+
+
+async def check_definition(client: Client, watched: Watched) -> None:
+    """Check that the definition of one of Berth's kinds exists.
+
+    Raises HeldDeletions if it is being deleted, or gone. If the server can't be reached, deletions are accepted.
+    """
+    path = watched.definition
+    assert path is not None, "one of Berth's kinds"
+    try:
+        reply = await client.call("GET", path)
+    except Unreachable:
+        return
+    metadata = reply.body.get("metadata") if isinstance(reply.body, dict) else None
+    is_deleted = reply.ok and isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
+    if reply.status == 404 or is_deleted:
+        raise HeldDeletions(gone(watched))
+
+
+def gone(watched: Watched) -> str:
+    """Return the sentence about a definition that was there before."""
+    return (
+        f"the API server no longer has the CustomResourceDefinition {watched.resource}: the last valid objects stay active; "
+        "type: berth crds | kubectl apply -f -"
+    )

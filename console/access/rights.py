@@ -13,6 +13,8 @@ from typing import Any
 
 from analysis.world.world import World
 from cluster.client.errors import Unreachable
+from cluster.watch.kinds import REPORTS as REPORT_ROWS
+from cluster.watch.kinds import ROWS
 from console.access.api_server import ApiServer
 from console.access.people import Person
 from console.world.scope import ALL, ListableNamespaces, ListedKind, Scope
@@ -25,18 +27,15 @@ MOST_ANSWERS = 20_000
 """Answers about one person, after which namespaces that the world does not know are no longer asked about: 4,000 namespaces."""
 
 
-NAMESPACED: Mapping[str, ListedKind] = {
-    "pods": ListedKind("", "pods"),
-    "own_policies": ListedKind("berth.dev", "gpupolicies"),
-    "events": ListedKind("", "events"),
-}
-CLUSTER_WIDE: Mapping[str, ListedKind] = {
-    "cluster_policies": ListedKind("berth.dev", "clustergpupolicies"),
-    "node_templates": ListedKind("berth.dev", "gpunodetemplates"),
-    "nodes": ListedKind("", "nodes"),
-    "node_pools": ListedKind("karpenter.sh", "nodepools"),
-}
-REPORTS = (ListedKind("openreports.io", "reports"), ListedKind("wgpolicyk8s.io", "policyreports"))
+def _listed(fields: Mapping[str, str]) -> Mapping[str, ListedKind]:
+    return {field: ListedKind(ROWS[kind].group, ROWS[kind].plural) for field, kind in fields.items()}
+
+
+NAMESPACED = _listed({"pods": "Pod", "own_policies": "GPUPolicy", "events": "Event"})
+CLUSTER_WIDE = _listed(
+    {"cluster_policies": "ClusterGPUPolicy", "node_templates": "GPUNodeTemplate", "nodes": "Node", "node_pools": "NodePool"}
+)
+REPORTS = tuple(ListedKind(row.group, row.plural) for row in REPORT_ROWS)
 """The field ``reports``: a cluster has the one or the other, and which one was read is not asked here, so both must be allowed."""
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from analysis.why.surroundings import Surroundings
 from analysis.world.world import World
 from catalog import Catalog
+from cluster.watch.kinds import KUEUE_WORKLOADS
 from console.server.page import Visit
 from console.world.derived import Derived
 from console.world.scope import ListedKind
@@ -17,7 +18,7 @@ from policies.document import InputError
 from policies.workloads.templates import workload_of
 from sources.surroundings import Dump, kind_of
 
-QUEUED = ListedKind("kueue.x-k8s.io", "workloads")
+QUEUED = ListedKind(KUEUE_WORKLOADS.group, KUEUE_WORKLOADS.plural)
 
 
 def _dump(world: World) -> Dump:

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from catalog import Catalog
 from catalog.published_devices import PublishedDevices
 from kube.tree import Path, dotted, map_at
 from policies.facts import device_requests
 from policies.facts.device_requests import Claim, RequestChoice
+from policies.lru import LruCache
 from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
 
@@ -60,6 +62,25 @@ class ClaimPart(NamedTuple):
     def where(self) -> str:
         """``spec.devices.requests[0]``, or ``spec.devices.requests[0].firstAvailable[1]``."""
         return dotted(self.path[:-1] if self.path[-1] == "exactly" else self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedClaim:
+    """A claim whose parts are judged."""
+
+    request: ClaimRequest
+    parts: tuple[ClaimPart, ...]
+    least: int
+    most: int | None
+    """The devices that it asks for, in all; None if that is not known."""
+    catalog: Catalog
+    merged: LruCache[Any]
+    """What was found for a class of devices and a set of policies before (``Snapshot.merged``)."""
+
+    @property
+    def several(self) -> bool:
+        """True if a request has several alternatives."""
+        return any(part.path[-2] == "firstAvailable" for part in self.parts)
 
 
 def parts(request: ClaimRequest, facts: Facts) -> Iterator[ClaimPart]:

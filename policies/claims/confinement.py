@@ -21,6 +21,7 @@ from policies.offers.machine_fields import in_machine
 from policies.offers.table import Host
 from policies.policy import MachineFields, Policy
 from policies.state.snapshot import Snapshot
+from policies.verdict import Remark
 
 FIELDS = ("families", "models", "gpuMemory")
 """The machine fields that a claim can be held to: it says nothing of instances."""
@@ -45,8 +46,11 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
+    """What is wanted of one part of a claim."""
+
     wanted: tuple[Wanted, ...] = ()
     lacking: tuple[Lacking, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 def device_fields(machine: MachineFields) -> MachineFields:

@@ -8,7 +8,6 @@ known is not known to be silent. So only what is certain gets a default, and onl
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from catalog import Catalog, Gpu, MigProfile
 from catalog.published_devices import PublishedDevices
@@ -18,22 +17,13 @@ from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import Confinement, Lacking, Wanted, device_fields, hosts, of_machines, types_of
 from policies.messages import Phrase, phrase
 from policies.objects.wording import phrase as field_text
-from policies.offers.constraints import Compiled, Constraint
+from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.offers.machine_fields import in_machine
 from policies.offers.merging import NamedValue, by_scope, first_given
 from policies.policy import MachineFields, Policy
 from policies.verdict import Remark
 
 RULE = "device_selectors"
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimDefaults:
-    """The defaults for one part."""
-
-    wanted: tuple[Wanted, ...] = ()
-    lacking: tuple[Lacking, ...] = ()
-    remarks: tuple[Remark, ...] = ()
 
 
 def is_certain(policy: Policy, least: int) -> bool:
@@ -51,17 +41,17 @@ def silent(part: ClaimPart) -> bool:
 
 def choose_defaults(
     devices: PublishedDevices, type_: str, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]
-) -> tuple[ClaimDefaults, ...]:
+) -> tuple[Confinement, ...]:
     """Return the defaults of the policies ``defaulting`` for devices of this type, one for each axis, inside of what ``policies``
     require."""
     return (_machine(devices, catalog, policies, defaulting), _mig(devices, type_, catalog, policies, defaulting))
 
 
-def chosen(part: ClaimPart, offers: Sequence[ClaimDefaults], required: Confinement) -> ClaimDefaults:
+def chosen(part: ClaimPart, offers: Sequence[Confinement], required: Confinement) -> Confinement:
     """Return those of the defaults of which a part says nothing."""
     ours = [one.demand for one in (*required.wanted, *(wanted for offer in offers for wanted in offer.wanted))]
     found = [_told(part, one) for one in offers if not _speaks(part, one.wanted, ours)]
-    return ClaimDefaults(
+    return Confinement(
         tuple(wanted for one in found for wanted in one.wanted),
         tuple(lacking for one in found for lacking in one.lacking),
         tuple(remark for one in found for remark in one.remarks),
@@ -84,20 +74,19 @@ def _of_type(demand: Demand, part: ClaimPart) -> bool:
 # --- machine -----------------------------------------------------------------------------------------------------------
 
 
-def _machine(devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> ClaimDefaults:
+def _machine(devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> Confinement:
     given = first_given(by_scope(defaulting), lambda default: _alike(default.machine))
     if not given:
-        return ClaimDefaults()
+        return Confinement()
     if len({value for _, value in given}) > 1:
-        return ClaimDefaults(remarks=(_differ(given, "machine"),))
+        return Confinement(remarks=(_differ(given, "machine"),))
     machines = [device_fields(given[0][0].policy.default.machine)]
     constraints = [c for compiled, _ in given for c in compiled.machine]
     asked = [*machines, *(device_fields(c.policy.require.machine) for c in policies)]
     if not any(all(in_machine(host, m, catalog) for m in asked) for host in hosts(devices.vendor, catalog) if host.gpu is not None):
         text = phrase("nothing left", constraints=tuple(dict.fromkeys(c.text for c in constraints)))
-        return ClaimDefaults(remarks=(_remark("BERTH-204", text, constraints),))
-    found = of_machines(devices, catalog, machines, constraints)
-    return ClaimDefaults(found.wanted, found.lacking)
+        return Confinement(remarks=(_remark("BERTH-204", text, constraints),))
+    return of_machines(devices, catalog, machines, constraints)
 
 
 def _alike(machine: MachineFields) -> object | None:
@@ -113,30 +102,30 @@ def _alike(machine: MachineFields) -> object | None:
 
 def _mig(
     devices: PublishedDevices, type_: str, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]
-) -> ClaimDefaults:
+) -> Confinement:
     """Return the size of a slice, for a class of slices: a claim for whole GPUs is never made one for slices."""
     given = first_given(by_scope(defaulting), lambda default: default.mig)
     if not given or type_ not in types_of(devices, ("MIG",)):
-        return ClaimDefaults()
+        return Confinement()
     if len({value for _, value in given}) > 1:
-        return ClaimDefaults(remarks=(_differ(given, "mig"),))
-    mig, names = given[0][1], tuple(compiled.policy.id for compiled, _ in given)
+        return Confinement(remarks=(_differ(given, "mig"),))
+    mig, names = given[0][1], tuple(compiled.id for compiled, _ in given)
     text = field_text("spec.default.mig", mig)
     own = tuple(_of_mig(name, text) for name in names)
     if mig.slice_gb is None:
         if devices.memory is None:
-            return ClaimDefaults(lacking=(Lacking(own),))
+            return Confinement(lacking=(Lacking(own),))
         domain, capacity = devices.qualified(devices.memory)
         least = AtLeast(driver=devices.driver, domain=domain, capacity=capacity, mebibytes=mig.usable_mib or 0)
-        return ClaimDefaults((Wanted(least, own),))
+        return Confinement((Wanted(least, own),))
     machines = [device_fields(c.policy.require.machine) for c in policies]
     inside = [host.gpu for host in hosts(devices.vendor, catalog) if host.gpu and all(in_machine(host, m, catalog) for m in machines)]
     profiles = {profile.name for gpu in inside for profile in _slices(gpu, mig.slice_gb)}
     if devices.profile is None or not profiles:
-        return ClaimDefaults(remarks=(_remark("BERTH-204", phrase("nothing left", constraints=(text,)), own),))
+        return Confinement(remarks=(_remark("BERTH-204", phrase("nothing left", constraints=(text,)), own),))
     domain, attribute = devices.qualified(devices.profile)
     demand = OneOf(driver=devices.driver, domain=domain, attribute=attribute, values=tuple(sorted(profiles)))
-    return ClaimDefaults((Wanted(demand, own),))
+    return Confinement((Wanted(demand, own),))
 
 
 def _slices(gpu: Gpu, gigabytes: int) -> Iterator[MigProfile]:
@@ -153,24 +142,21 @@ def _of_mig(policy: str, text: str) -> Constraint:
 # --- together ----------------------------------------------------------------------------------------------------------
 
 
-def _told(part: ClaimPart, found: ClaimDefaults) -> ClaimDefaults:
+def _told(part: ClaimPart, found: Confinement) -> Confinement:
     """Return a default with a remark for the author, whose claim gets a narrower device by it."""
     given = [cel.parse_demand(text) for text in part.texts]
     new = [one for one in found.wanted if not cel.implied(one.demand, [demand for demand in given if demand is not None])]
     constraints = list(dict.fromkeys(c for one in new for c in one.constraints))
     texts = tuple(dict.fromkeys(c.text for c in constraints))
-    names = tuple(sorted({name for c in constraints for name in c.by}))
-    told = phrase("chosen", request=part.where, constraints=texts, policies=names)
+    told = phrase("chosen", request=part.where, constraints=texts, policies=who(constraints))
     remarks = (_remark("BERTH-241", told, constraints),) if new else ()
-    return ClaimDefaults(found.wanted, found.lacking, (*found.remarks, *remarks))
+    return Confinement(found.wanted, found.lacking, (*found.remarks, *remarks))
 
 
 def _differ(given: Sequence[tuple[Compiled, object]], axis: str) -> Remark:
-    differing: NamedValue[object] = NamedValue(None, tuple(compiled.policy.id for compiled, _ in given))
+    differing: NamedValue[object] = NamedValue(None, tuple(compiled.id for compiled, _ in given))
     return differing.differs(axis, RULE)
 
 
 def _remark(code: str, found: Phrase, constraints: Sequence[Constraint]) -> Remark:
-    names = tuple(sorted({name for c in constraints for name in c.by}))
-    on = tuple((name, c.field) for c in constraints for name in c.by)
-    return Remark(code=code, found=found, rule=RULE, policies=names, fields=on)
+    return Remark(code=code, found=found, rule=RULE, fields=fields(constraints))

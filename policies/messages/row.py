@@ -116,3 +116,8 @@ def _text(row: MessageRow, shared: Mapping[str, str], value: object, place: Plac
         case tuple():
             return _JoinedTexts([item if type(item) is str else str(_text(row, shared, item, place)) for item in value])
     return value
+
+
+def cut_text(text: str, most: int) -> str:
+    """Return at most ``most`` characters, the last three of them dots if the text was longer."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

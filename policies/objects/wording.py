@@ -22,12 +22,6 @@ from policies.objects import definition
 from policies.objects.field_types import Kind, Memory, SliceSize, Span, UsableMemory
 from policies.policy import NodeTemplate, Policy
 
-
-def cut_text(text: str, most: int) -> str:
-    """Return at most ``most`` characters, the last three of them dots if the text was longer."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
 # --- which fields there are, and what an object gives -------------------------------------------------------
 
 

@@ -6,14 +6,16 @@ built once per snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from catalog import Catalog, MigProfile, Network, Platform, Variant
+from catalog import Catalog, Gpu, MachineType, MigProfile, Network, Platform, Variant
 from kube.labels import ABSENT, ANY, NEW, Possible
-from policies.offers.hosts import hosts_of, unknown_host, unlisted
+from policies.facts.served_resources import Served
+from policies.lru import LruCache
 from policies.offers.label_readings import MOST_LABEL, other_names
 from policies.offers.machine_fields import in_machine
-from policies.offers.table import Host, Offer, Table
+from policies.offers.table import MOST_MEMO, Host, Offer, Table
 from policies.policy import NodeTemplate
 
 
@@ -36,24 +38,23 @@ def build(
     return index(platform, offers, catalog, first)
 
 
-def build_all(
-    names: Iterable[str],
+def tables_of(
     catalog: Catalog,
-    *,
+    platforms: Sequence[str],
     mig_strategy: str,
     families: frozenset[str],
     templates: Sequence[NodeTemplate],
-    unmaintained: frozenset[str] = frozenset(),
+    unmaintained: frozenset[str],
 ) -> dict[str, Table]:
-    """Return the tables of these platforms by name, side by side in one bit space, each with the values known
-    to any. ``unmaintained``: the label keys that are not to be written."""
+    """Return the tables of these platforms, or of all if none are given, in the catalog's order: side by side in one bit space, each with
+    the values known to all. Label keys that are ``unmaintained`` are not written."""
     built: dict[str, Table] = {}
     first = 0
-    for name in names:
-        platform = catalog.platforms[name]
-        built[name] = build(platform, catalog, mig_strategy=mig_strategy, families=families, templates=templates, first=first)
-        built[name].unmaintained = unmaintained
-        first += len(built[name].offers)
+    for name, platform in catalog.platforms.items():
+        if not platforms or name in platforms:
+            built[name] = build(platform, catalog, mig_strategy=mig_strategy, families=families, templates=templates, first=first)
+            built[name].unmaintained = unmaintained
+            first += len(built[name].offers)
     share_known(built.values())
     return built
 
@@ -247,3 +248,113 @@ def _of_other_vendors(platform: Platform, catalog: Catalog, hosts: Sequence[Host
         for family in (None, *sorted(families if platform.cloud is not None else ())):
             host = unknown_host(vendor, "", family)
             yield from _capacities(platform, host, Variant(sharing="Exclusive", vendor=vendor, labels={}), "", None, None)
+
+
+def hosts_of(platform: Platform, catalog: Catalog, families: frozenset[str]) -> Iterator[Host]:
+    """Yield every machine of the platform's cloud, then per vendor the unknown model, once more for each of
+    ``families``.
+
+    On the platform without a cloud it yields one host for each product label in place of machines.
+    """
+    by_model = {gpu.model: gpu for gpu in catalog.gpus}
+    vendors: dict[str, str] = {}
+    if platform.cloud is None:
+        yield from _product_hosts(catalog)
+        vendors = dict(catalog.whole)
+    for machine in catalog.machines:
+        if machine.cloud != platform.cloud or platform.name in machine.not_on:
+            continue
+        gpu = by_model[machine.model]
+        vendors.setdefault(gpu.vendor, machine.resource)
+        known = _known(gpu, types=_types(machine, platform), family=machine.family, count=machine.count)
+        name = f"{machine.family} with {machine.model}" if machine.type is None else f"{platform.type_prefix}{machine.type}"
+        for left_out in (frozenset[str](), machine.optional) if machine.optional else (frozenset[str](),):
+            attributes: dict[str, Possible] = {
+                attribute: (value,) for attribute, value in machine.attributes.items() if attribute not in left_out
+            }
+            yield Host(
+                vendor=gpu.vendor,
+                gpu=gpu,
+                family=machine.family,
+                count=machine.count,
+                resource=machine.resource,
+                attributes=attributes | known,
+                name=name,
+                network=machine.network,
+                uncounted=platform.name in machine.uncounted,
+            )
+    for vendor, resource in vendors.items():
+        yield unknown_host(vendor, resource, None)
+        for family in sorted(families if platform.cloud is not None else ()):
+            yield unknown_host(vendor, resource, family)
+
+
+def _product_hosts(catalog: Catalog) -> Iterator[Host]:
+    for gpu in catalog.gpus:
+        if gpu.vendor in catalog.whole:
+            for product in gpu.products or (None,):
+                attributes = _known(gpu, types=ANY, family=None, count=None) | {"product": (product,)}
+                resource = catalog.whole[gpu.vendor]
+                yield Host(
+                    vendor=gpu.vendor, gpu=gpu, family=None, count=None, resource=resource, attributes=attributes, name=product or gpu.model
+                )
+
+
+def unlisted(platform: Platform, gpu: Gpu) -> dict[str, Possible]:
+    """Return the attributes of a machine that no table has: its labels exist, with unknown values."""
+    labelled = {attribute.rpartition(":")[2]: NEW for attribute in (*platform.labels.values(), *platform.after_boot.values())}
+    return labelled | {"gpuFamily": (gpu.family,), "vendor": (gpu.vendor,), "manufacturer": (gpu.vendor,)}
+
+
+def _types(machine: MachineType, platform: Platform) -> Possible:
+    return machine.types or ANY if machine.type is None else (f"{platform.type_prefix}{machine.type}",)
+
+
+def _known(gpu: Gpu, *, types: Possible, family: str | None, count: int | None) -> dict[str, Possible]:
+    return {
+        "type": types,
+        "family": ABSENT if family is None else (family,),
+        "count": ANY if count is None else (str(count),),
+        "product": gpu.products or NEW,  # the label has a value that the catalog does not know
+        "gpuFamily": (gpu.family,),
+        "vendor": (gpu.vendor,),
+        "manufacturer": (gpu.vendor,),
+    }
+
+
+def unknown_host(vendor: str, resource: str, family: str | None) -> Host:
+    """Return a machine of a model that the catalog does not know, of the given instance family or of an
+    unknown one."""
+    attributes: dict[str, Possible] = {"vendor": (vendor,), "manufacturer": (vendor,), "family": NEW if family is None else (family,)}
+    return Host(vendor=vendor, gpu=None, family=family, count=None, resource=resource, attributes=attributes, name="unknown")
+
+
+def with_served(tables: Mapping[str, Table], served: Mapping[str, Served]) -> dict[str, Table]:
+    """Return the tables with offers by these names too, where one has such devices: every machine of the vendor may have a
+    driver, as it may have a device plugin. Rows keep their bits, so what is compiled against the tables holds."""
+    return {platform: _with(table, served) for platform, table in tables.items()}
+
+
+def _rows(table: Table, one: Served) -> int:
+    return table.by_vendor.get(one.vendor, 0) & table.by_sharing.get(one.sharing, 0)
+
+
+def _cut_by_hand(table: Table, one: Served) -> int:
+    """Return, for slices of which the table has none, the rows of machines whose GPUs can be cut: how many there are is not known."""
+    if one.sharing != "MIG":
+        return 0
+    return table.by_vendor.get(one.vendor, 0) & table.where(offer.host.gpu is None or bool(offer.host.gpu.mig) for offer in table.offers)
+
+
+def _with(table: Table, served: Mapping[str, Served]) -> Table:
+    """Return the table with the names that it offers. What it remembers by name is found anew."""
+    listed = {name: rows for name, one in served.items() if (rows := _rows(table, one))}
+    by_hand = {name: rows for name, one in served.items() if name not in listed and (rows := _cut_by_hand(table, one))}
+    return replace(
+        table,
+        served=listed | by_hand,
+        listed=table.listed.union(listed),
+        stand_ins=LruCache(MOST_MEMO),
+        vendors=LruCache(MOST_MEMO),
+        fitting={},
+    )

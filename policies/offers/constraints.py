@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from catalog import Catalog
 from catalog.platforms import Capacity, Sharing
@@ -51,6 +52,8 @@ class Compiled:
     it."""
 
     policy: Policy
+    id: str = field(init=False)
+    """``policy.id``"""
     mode: Mode
     """the policy's mode, already capped by --max-mode"""
     require: tuple[Constraint, ...]
@@ -59,6 +62,9 @@ class Compiled:
     """the machine fields of ``default``; empty if there are none"""
     capacity: Constraint | None
     capacity_long: Constraint | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", self.policy.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,36 +140,26 @@ class Compiler:
     def machine(self, policy: str, where: str, machine: MachineFields) -> Iterator[Constraint]:
         """Yield one constraint per machine field that is set."""
         memory = "memory" if where == "spec.gpus" else "gpuMemory"
-        settings = (
-            (f"{where}.families", machine.families),
-            (f"{where}.models", machine.models),
-            (f"{where}.instanceFamilies", machine.instance_families),
-            (f"{where}.{memory}", machine.gpu_memory),
-        )
-        for path, wanted in settings:
+        names = {"families": "families", "models": "models", "instanceFamilies": "instance_families", memory: "gpu_memory"}
+        for name, attribute in names.items():
+            wanted = getattr(machine, attribute)
             if wanted is not None:
-                yield replace(self._machine(path, wanted), by=(policy,))
+                yield replace(self._machine(f"{where}.{name}", attribute, wanted), by=(policy,))
 
-    def _machine(self, path: str, wanted: InNotIn | Bounds) -> Constraint:
+    def _machine(self, path: str, attribute: str, wanted: InNotIn | Bounds) -> Constraint:
         """Return the constraint of one machine field without the policy. Equal fields of many policies share it."""
         constraint = self.memo.get((path, wanted))
         if constraint is None:
-            constraint = self._compiled(path, wanted)
+            constraint = self._compiled(path, attribute, wanted)
             names = (*wanted.in_, *wanted.not_in) if isinstance(wanted, InNotIn) else ()
             size = constraint.rows.bit_length() // 7 + sum(_NAME + 2 * len(name) for name in names) + _OVERHEAD
             self.memo.keep((path, wanted), constraint, size)
         return constraint
 
-    def _compiled(self, path: str, wanted: InNotIn | Bounds) -> Constraint:
-        lacking: tuple[str, ...] = ()
-        if isinstance(wanted, Bounds):
-            machine = MachineFields(gpu_memory=wanted)
-        elif path.endswith(".families"):
-            machine = MachineFields(families=wanted)
-        elif path.endswith(".models"):
-            machine = MachineFields(models=wanted)
-        else:
-            machine, lacking = MachineFields(instance_families=wanted), self._without_families(path, wanted)
+    def _compiled(self, path: str, attribute: str, wanted: InNotIn | Bounds) -> Constraint:
+        given: dict[str, Any] = {attribute: wanted}
+        machine = MachineFields(**given)
+        lacking = self._without_families(path, wanted) if isinstance(wanted, InNotIn) and attribute == "instance_families" else ()
         narrows = isinstance(wanted, Bounds) or bool(wanted.in_)
         constraint = self.hosts(
             "", path, phrase(path, wanted), lambda host: in_machine(host, machine, self.catalog), lacking, narrows=narrows

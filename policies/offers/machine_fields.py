@@ -10,26 +10,19 @@ from policies.policy import InNotIn, MachineFields
 def in_machine(host: Host, machine: MachineFields, catalog: Catalog) -> bool:
     """Return whether a host satisfies the machine fields. An unknown model satisfies ``notIn``, not ``in`` or
     ``gpuMemory``."""
+    gpu = host.gpu
     return (
-        _in_families(host, machine.families)
-        and _in_models(host, machine.models, catalog)
-        and _in_instance_families(host, machine.instance_families, catalog)
+        (machine.families is None or _in(None if gpu is None else {gpu.family}, machine.families))
+        and (machine.models is None or _in(None if gpu is None else {gpu.model, *gpu.groups}, machine.models))
+        and (machine.instance_families is None or _in_instance_families(host, machine.instance_families, catalog))
         and (machine.gpu_memory is None or _in_memory(host, machine.gpu_memory.min, machine.gpu_memory.max))
     )
 
 
-def _in_families(host: Host, wanted: InNotIn | None) -> bool:
-    return wanted is None or _in(None if host.gpu is None else {host.gpu.family}, wanted)
-
-
-def _in_models(host: Host, wanted: InNotIn | None, catalog: Catalog) -> bool:
-    return wanted is None or _in(None if host.gpu is None else {host.gpu.model, *host.gpu.groups}, wanted)
-
-
-def _in_instance_families(host: Host, wanted: InNotIn | None, catalog: Catalog) -> bool:
+def _in_instance_families(host: Host, wanted: InNotIn, catalog: Catalog) -> bool:
     """Return whether the host's family is inside, with or without a platform's prefix (``ml.p5``)."""
-    if wanted is None or host.family is None:
-        return wanted is None or _in(None, wanted)
+    if host.family is None:
+        return _in(None, wanted)
     return _in({f"{prefix}{host.family}" for prefix in ("", *(p.type_prefix for p in catalog.platforms.values()))}, wanted)
 
 

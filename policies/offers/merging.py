@@ -54,8 +54,8 @@ class NamedValue(Generic[T]):
 
     def differs(self, field: str, rule: str) -> Remark:
         """Return the remark that the policies differ on ``default.FIELD``, so that none of them acts."""
-        found, fields = phrase("text", policies=self.policies, axis=field), at_field(f"spec.default.{field}", self.policies)
-        return Remark(code="BERTH-202", found=found, rule=rule, policies=self.policies, fields=fields)
+        found = phrase("text", policies=self.policies, axis=field)
+        return Remark(code="BERTH-202", found=found, rule=rule, fields=at_field(f"spec.default.{field}", self.policies))
 
 
 def by_scope(policies: Iterable[Compiled]) -> tuple[list[Compiled], list[Compiled]]:
@@ -82,4 +82,4 @@ def merge_named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], 
     if not given:
         return None
     values = {value for _, value in given}
-    return NamedValue(values.pop() if len(values) == 1 else None, tuple(c.policy.id for c, _ in given))
+    return NamedValue(values.pop() if len(values) == 1 else None, tuple(c.id for c, _ in given))

@@ -218,14 +218,11 @@ def _sharing(catalog: Catalog, table: Table, inside: int, universe: int) -> list
         rows = sum(rows for s, rows in by_sharing.items() if s in kept)
         renderings = [Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)]
     else:
-        written = sorted(kept & scheme.only.keys()) if _known_before_boot(catalog, table) else ()
+        # labels are written positively on gfd, and where the platform sets them before boot (GKE)
+        is_known = table.platform.cloud is None or catalog.schemes[table.platform.sharing].slice_key is not None
+        written = sorted(kept & scheme.only.keys()) if is_known else ()
         renderings = [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in written]
     return [option for option in renderings if table.unmaintained.isdisjoint(e.key for e in option.expressions)]
-
-
-def _known_before_boot(catalog: Catalog, table: Table) -> bool:
-    """Return whether sharing labels may be written positively: on gfd, and where the platform sets them (GKE)."""
-    return table.platform.cloud is None or catalog.schemes[table.platform.sharing].slice_key is not None
 
 
 # --- one slice by its label ------------------------------------------------------------------------------------------

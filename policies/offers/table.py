@@ -107,7 +107,7 @@ class Table:
     listed: frozenset[str] = frozenset()
     """the resource names of which some table in force has offers"""
     served: Mapping[str, int] = field(default_factory=dict)
-    """the same rows by the names of DeviceClasses (``policies.offers.served``)"""
+    """the same rows by the names of DeviceClasses (``policies.offers.build``)"""
     unmaintained: frozenset[str] = frozenset()
     """the label keys that nobody keeps on nodes now (``policies.facts.device_modes``): read where authors write them, never written"""
     stand_ins: LruCache[int] = field(default_factory=lambda: LruCache(MOST_MEMO))

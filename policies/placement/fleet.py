@@ -80,13 +80,8 @@ def fleet_of(
     if open_ended is None:
         managed = SCALED_BY_CLOUD if pools else SCALED_BY_CLOUD + _AUTOSCALED_WITHOUT_KARPENTER
         open_ended = any(key in node.labels for node in found for key in managed)
-    classes = [entry.value for one in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", one)]
-    names = [
-        cluster_facts.read_facts("DeviceClass", one)[0].key
-        for one in by_kind["DeviceClass"]
-        if cluster_facts.read_facts("DeviceClass", one)
-    ]
-    delegated = {one.extended for one in classes if one.extended} | {f"{OF_A_CLASS}{name}" for name in names}
+    classes = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
+    delegated = {name for entry in classes for name in (entry.value.extended, f"{OF_A_CLASS}{entry.key}") if name}
     return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
 
 

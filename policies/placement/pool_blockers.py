@@ -24,7 +24,9 @@ _SLICES = ("mig", "shared")
 
 def of_pool(pod: Wants, pool: Pool) -> tuple[Blocker, ...]:
     """Return why the NodePool would not make a machine for the pod; () if it would, as far as is known."""
-    found = [*_usable(pool), *untolerated(pod, pool.taints), *_named(pod)]
+    found = [*_usable(pool), *untolerated(pod, pool.taints)]
+    if pod.node:  # a machine that does not exist has no name yet
+        found.append(Blocker("name", "metadata.name", "In", (pod.node,), path=NODE_NAME))
     own = [*_incompatible(pod.selector, pool)]
     term = _best_term(pod, pool)
     found += own + term
@@ -38,12 +40,6 @@ def _usable(pool: Pool) -> Iterator[Blocker]:
         yield Blocker("static")
     if not pool.ready:
         yield Blocker("not-ready", passing=True)
-
-
-def _named(pod: Wants) -> Iterator[Blocker]:
-    """A machine that does not exist has no name yet."""
-    if pod.node:
-        yield Blocker("name", "metadata.name", "In", (pod.node,), path=NODE_NAME)
 
 
 def _best_term(pod: Wants, pool: Pool) -> list[Blocker]:

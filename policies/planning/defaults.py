@@ -18,13 +18,12 @@ from policies.fixes import write_or_leave_out
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, CompiledTemplate, Constraint, fields, meet, who
 from policies.planning import feasibility
-from policies.planning.expressible import rows_as_said
+from policies.planning.affinity_terms import rows_as_said
 from policies.planning.feasibility import Cell, Space
-from policies.planning.merged_settings import FORBID, grants
 from policies.planning.mig_slice import choose_slice, slice_is_left, with_conflict
-from policies.planning.plan import Plan
-from policies.planning.precedence import left_out, neither_acts, speaks, spoken, unread
+from policies.planning.plan import Plan, left_out, neither_acts, speaks, spoken, unread
 from policies.planning.requirement_words import describe_expression
+from policies.planning.requirements import FORBID, grants
 from policies.pods.annotations import TEMPLATE, is_long
 from policies.verdict import Field, Violation, at_field
 
@@ -63,7 +62,7 @@ def _choose_template(plan: Plan) -> Plan:
 
 def _by_default(plan: Plan, name: str, names: tuple[str, ...]) -> Plan:
     on = [(one, "spec.default.nodeTemplate") for one in names]
-    own = [c for c in plan.policies if c.policy.id in names and c.policy.namespace is not None]
+    own = [c for c in plan.policies if c.id in names and c.policy.namespace is not None]
     template = plan.snapshot.templates.get(name)
     if template is None or (own and name not in plan.settings.allowed_templates):
         found = phrase("not there" if template is None else "not allowed", name=name)
@@ -87,7 +86,8 @@ def _by_annotation(plan: Plan, name: str) -> Plan:
         advice = phrase("ask") if known else phrase("write", near=near) if near else phrase("remove annotation")
         more = phrase("allowed", templates=tuple(allowed)) if allowed else phrase("none allowed")
         return plan.denying(_annotation("not allowed" if known else "not there", name, advice, more, near=near))
-    taken = _take(plan, plan.snapshot.templates[name], _granters(plan, name)) if plan.placeable else plan
+    granters = tuple(c.id for c in plan.policies if name in c.policy.allow.node_templates)
+    taken = _take(plan, plan.snapshot.templates[name], granters) if plan.placeable else plan
     if taken is not None or not plan.space.possible_anywhere():
         return taken or plan
     means = tuple(c.text for c in plan.snapshot.templates[name].constraints)
@@ -100,22 +100,16 @@ def _by_annotation(plan: Plan, name: str) -> Plan:
 def _annotation(why: str, name: str, advice: Phrase, more: Phrase, on: tuple[Field, ...] = (), near: str | None = None) -> Violation:
     path: Path = ("metadata", "annotations", TEMPLATE)
     found = phrase(why, path=At(path), name=name[:40])
-    policies = tuple(sorted({policy for policy, _ in on}))
     return Violation(
         code="BERTH-152",
         found=found,
         advice=advice,
         more=(more,),
         rule="node_affinity",
-        policies=policies,
         path=path,
         fields=on,
         fixes=write_or_leave_out(path, near),
     )
-
-
-def _granters(plan: Plan, name: str) -> tuple[str, ...]:
-    return tuple(c.policy.id for c in plan.policies if name in c.policy.allow.node_templates)
 
 
 def _take(plan: Plan, template: CompiledTemplate, names: tuple[str, ...]) -> Plan | None:
@@ -201,11 +195,7 @@ def _can_be_had(plan: Plan) -> bool:
     """Return whether something of R is left in some term, by what can be expressed there: on AKS, spot
     alone of [spot, reserved]."""
     left = (cell for cell in plan.space.cells if cell.leaves(plan.inside))
-    return any(not _writes(plan) or cell.leaves(plan.inside & rows_as_said(plan, cell)) for cell in left)
-
-
-def _writes(plan: Plan) -> bool:
-    return plan.snapshot.placed and plan.actor.affinity == "write"
+    return any(not plan.writes or cell.leaves(plan.inside & rows_as_said(plan, cell)) for cell in left)
 
 
 def _clipped(plan: Plan, constraints: Sequence[Constraint], names: Sequence[str]) -> Plan:
@@ -236,6 +226,6 @@ def _holds_spot(plan: Plan, cell: Cell) -> bool:
     the next call it reads as the pod's own requirement, and where it cannot be written, nothing is there."""
     if not cell.leaves(plan.inside):
         return False
-    rows = plan.required & rows_as_said(plan, cell) if _writes(plan) else plan.inside
+    rows = plan.required & rows_as_said(plan, cell) if plan.writes else plan.inside
     spot = rows & cell.table.by_capacity.get("spot", 0)
     return any(offered & spot for offered in cell.offered)

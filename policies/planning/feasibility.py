@@ -72,7 +72,7 @@ def terms_of(pod: Pod, aliases: Mapping[str, str]) -> tuple[RequiredTerm, ...]:
     """Return the terms that select anything, with newer label keys for older ones. An empty term selects
     nothing (kube-scheduler) and is left out; the result may be empty."""
     labels = pod.node_selector.items()
-    selector = tuple(AuthorExpression(aliases.get(k, k), "In", (str(v),), SELECTOR, _older(k, aliases)) for k, v in labels)
+    selector = tuple(AuthorExpression(aliases.get(k, k), "In", (str(v),), SELECTOR, k if k in aliases else "") for k, v in labels)
     if not pod.required:
         return (RequiredTerm(None, {}, selector),)
     return tuple(
@@ -86,11 +86,7 @@ def _expressions(raw: Raw, index: int, aliases: Mapping[str, str]) -> Iterator[A
     for j, e in enumerate(raw.get("matchExpressions") or ()):
         key, values = str(e.get("key", "")), tuple(str(v) for v in e.get("values") or ())
         where = f"nodeSelectorTerms[{index}].matchExpressions[{j}]"
-        yield AuthorExpression(aliases.get(key, key), str(e.get("operator", "")), values, where, _older(key, aliases))
-
-
-def _older(key: str, aliases: Mapping[str, str]) -> str:
-    return key if key in aliases else ""
+        yield AuthorExpression(aliases.get(key, key), str(e.get("operator", "")), values, where, key if key in aliases else "")
 
 
 class Cell(NamedTuple):
@@ -171,7 +167,7 @@ def read_one(snapshot: Snapshot, table: Table, term: RequiredTerm, wanted: Wante
             renamed.append(authored)
             positive -= {"sharing"} if is_product(table.platform, authored.key) else set()  # how it is shared, the key then does not say
     for template in snapshot.templates.values():
-        if demands(term, template):
+        if selects_template(term, template):
             rows &= template.rows
             positive.update(AXES)
         else:
@@ -185,20 +181,17 @@ def _offered(table: Table, rows: int, wanted: Wanted) -> tuple[tuple[int, ...], 
     return offered, 0 not in offered, table.of_vendors(tuple(wanted))
 
 
-def demands(term: RequiredTerm, template: CompiledTemplate) -> bool:
+def selects_template(term: RequiredTerm, template: CompiledTemplate) -> bool:
     """Return whether only nodes with all of the template's labels can match."""
     return all(term.has(label) for label in template.labels)
 
 
 def names_other_platform(snapshot: Snapshot, table: Table, term: RequiredTerm) -> bool:
     """Return whether a positive expression on a key that only other platforms have excludes this one."""
-    return len(snapshot.tables) > 1 and any(
-        authored.operator in POSITIVE and _foreign(snapshot, table, authored.key) for authored in term.expressions
-    )
-
-
-def _foreign(snapshot: Snapshot, table: Table, key: str) -> bool:
-    return key not in table.values and any(key in other.values for other in snapshot.tables.values())
+    if len(snapshot.tables) == 1:
+        return False
+    keys = (authored.key for authored in term.expressions if authored.operator in POSITIVE and authored.key not in table.values)
+    return any(key in other.values for key in keys for other in snapshot.tables.values())
 
 
 def axes_of(snapshot: Snapshot, table: Table, key: str) -> tuple[Axis, ...]:

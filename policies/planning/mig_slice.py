@@ -14,14 +14,13 @@ from kube.quantity import whole as whole_number
 from kube.tree import Path
 from policies.fixes import leave_out
 from policies.messages import At, Phrase, phrase
-from policies.offers.constraints import fields, who
+from policies.offers.constraints import fields
 from policies.offers.selectors import slice_by_label
 from policies.offers.table import Table
 from policies.planning import feasibility
 from policies.planning.devices import RequestedDevice
 from policies.planning.feasibility import Space
-from policies.planning.plan import ChosenSlice, Plan
-from policies.planning.precedence import neither_acts, speaks_of_sharing, spoken
+from policies.planning.plan import ChosenSlice, Plan, neither_acts, speaks_of_sharing, spoken
 from policies.pods.annotations import SLICE
 from policies.policy import MigDefault
 from policies.verdict import Violation
@@ -55,7 +54,7 @@ def _wanted_slice(plan: Plan) -> tuple[tuple[MigDefault | None, tuple[str, ...]]
     if len(whole) != 1 or not plan.placeable or any(a.resource.kind in ("mig", "shared") for a in plan.asked):
         return None
     if plan.author.slice_gb is not None:
-        mig, by = MigDefault(slice_gb=plan.author.slice_gb), tuple(c.policy.id for c in plan.policies)
+        mig, by = MigDefault(slice_gb=plan.author.slice_gb), tuple(c.id for c in plan.policies)
         return None if speaks_of_sharing(plan) else ((mig, by), whole[0])
     if plan.unread is not None or plan.author.no_slice:
         return None
@@ -112,7 +111,6 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
                 found=found,
                 advice=phrase("fix"),
                 rule="mig_resources",
-                policies=who(plan.constraints),
                 path=ANNOTATION,
                 fields=fields(plan.constraints),
                 fixes=leave_out(ANNOTATION),

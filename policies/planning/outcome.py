@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kube.tree import Path
 from policies.offers.constraints import Compiled
-from policies.verdict import LARGE, MOST_AUDITED, AuditOutcome, Edit, Remark, Violation
+from policies.verdict import LARGE, MOST_AUDITED, AuditOutcome, Edit, Remark, Verdict, Violation
 
 FEW = 8
 """The number of policies under which each item costs about as much as under none."""
@@ -33,6 +33,24 @@ def enforced_of(matched: Sequence[Compiled]) -> Policies:
     return tuple(compiled for compiled in matched if compiled.mode == "Enforce")
 
 
+def evaluate_under(
+    matched: Sequence[Compiled], enforced: Policies, evaluate: Callable[[Policies], PolicyOutcome], size: int | None
+) -> Verdict:
+    """Return the verdict under the policies in Enforce among those that match. ``size``: the items of the object; None if the other
+    policies are not evaluated."""
+    outcome = evaluate(enforced)
+    audited, uncounted = audit_outcomes(matched, outcome, evaluate, size) if size is not None else ((), 0)
+    return Verdict(
+        edits=outcome.edits,
+        violations=outcome.violations,
+        remarks=outcome.remarks,
+        audit_outcomes=audited,
+        uncounted=uncounted,
+        matched=tuple(c.id for c in matched),
+        patch=outcome.patch,
+    )
+
+
 def audit_outcomes(
     matched: Sequence[Compiled], enforced: PolicyOutcome, evaluate: Callable[[Policies], PolicyOutcome], size: int
 ) -> tuple[tuple[AuditOutcome, ...], int]:
@@ -54,12 +72,12 @@ def audit_outcomes(
         kept = {_place(edit) for edit in edits}
         outcomes.append(
             AuditOutcome(
-                policy=policy.policy.id,
+                policy=policy.id,
                 mode=policy.mode,
                 edits=tuple(edit for edit in edits if _edit_identity(edit) not in identities),
                 dropped=() if outcome.violations else tuple(edit for edit, place in places if place not in kept),
                 violations=tuple(violation for violation in outcome.violations if violation.key not in denied),
-                remarks=tuple(remark for remark in outcome.remarks if policy.policy.id in remark.policies),
+                remarks=tuple(remark for remark in outcome.remarks if policy.id in remark.policies),
                 patch=() if outcome.violations else outcome.patch,
             )
         )

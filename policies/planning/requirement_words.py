@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kube.tree import Path
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.constraints import Constraint
 from policies.patch.applied import APPLIED
 from policies.planning.feasibility import SELECTOR, AuthorExpression, list_bracketed

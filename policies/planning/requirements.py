@@ -1,19 +1,24 @@
-"""The requirements of one set of policies, whatever pod they apply to: merged once per snapshot and set,
-not once per pod."""
+"""The requirements and defaults of one set of policies, whatever pod they apply to: merged once per snapshot and set, not once per pod.
+
+``MergedSettings`` has those besides placement that depend on who the actor is, or that planning reads. Any other setting is merged by the
+rule that reads it (``Demands.merged``). Merging uses only union, longest and shortest, so that the order of policies never matters.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, TypeVar
 
+from kube.taints import TolerationPattern
 from policies.offers.constraints import Compiled, Constraint, meet
+from policies.offers.merging import NamedValue, TightestLimit, by_scope, least, merge_named, most
 from policies.offers.selectors import Rendering
 from policies.offers.table import AXES, Axis
-from policies.planning import merged_settings as settings
 from policies.planning.feasibility import everything
-from policies.planning.merged_settings import MergedSettings
+from policies.planning.queues import MergedQueues, merge_queues
 from policies.pods.annotations import is_long
 from policies.pods.permissions import Actor, Calm
 from policies.policy import LongRuns
@@ -22,6 +27,10 @@ from policies.state.snapshot import Snapshot
 T = TypeVar("T")
 _OF_ANY, _OF_EACH = 8 * 2**10, 3 * 2**9
 """Bytes that a merged set of policies takes, and for each policy in it, as measured with one to sixteen."""
+FORBID = "spec.require.tolerations.forbid"
+"""The field of ``forbid``."""
+FOREVER = 1 << 40
+"""The seconds that stand for Always: 34,000 years, so that "longest" and "shortest" need no special case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,34 @@ class Sayable:
     """True if nodes of the platform do not have what some constraint is about."""
     policies: tuple[str, ...] = ()
     """The policies behind what is expressed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedSettings:
+    grace: TightestLimit | None
+    """``default.gracePeriod``, the longest, in seconds."""
+    grace_min: TightestLimit | None
+    """``require.gracePeriod.min``, the longest, in seconds, whoever the actor is."""
+    grace_max: TightestLimit | None
+    protect: TightestLimit | None
+    """``default.protectFor``, the longest, in seconds; FOREVER for Always."""
+    protect_max: TightestLimit | None
+    repair: tuple[str, ...]
+    """The policies that ask for request := limit."""
+    taints: tuple[str, ...]
+    """The policies that ask to tolerate accelerator taints."""
+    tolerate: tuple[tuple[TolerationPattern, tuple[str, ...]], ...]
+    ungranted: tuple[tuple[TolerationPattern, str], ...]
+    """Tolerations of namespaces' own policies that no ClusterGPUPolicy allows, with the policy."""
+    granted: tuple[TolerationPattern, ...]
+    """``allow.tolerations`` of the cluster's policies."""
+    forbid: tuple[tuple[TolerationPattern, str], ...]
+    allowed_templates: frozenset[str]
+    longest_run: TightestLimit | None
+    """``require.maxRuntime``, the shortest, in seconds."""
+    max_runtime: TightestLimit | None
+    """``default.maxRuntime`` of the first scope that gives one, the longest in it, in seconds."""
+    queues: MergedQueues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +100,11 @@ class Demands:
     settings: dict[tuple[Calm, Calm], MergedSettings] = field(default_factory=dict)
     """The merged settings by the actor's (grace, disruption), computed as they are needed."""
     spoken: dict[Hashable, Any] = field(default_factory=dict)
-    """The merged defaults: by function (``merged``), or by axis (``policies.planning.precedence`` alone)."""
+    """The merged defaults: by function (``merged``), by attribute (``named``), or by axis (``policies.planning.plan`` alone)."""
     rows: dict[Hashable, int] = field(default_factory=dict)
-    """Used by ``policies.planning.expressible`` alone: the rows left in any term once all axes are written."""
+    """Used by ``policies.planning.affinity_terms`` alone: the rows left in any term once all axes are written."""
     whole: dict[Hashable, Sayable | None] = field(default_factory=dict)
-    """Used by ``policies.planning.expressible`` alone: the rendering of an axis that a platform uses in
+    """Used by ``policies.planning.affinity_terms`` alone: the rendering of an axis that a platform uses in
     any term; None: it cannot express all of it."""
 
     def merged(self, merge: Callable[[Demands], T]) -> T:
@@ -77,6 +114,13 @@ class Demands:
             self.spoken[merge] = merge(self)
         merged: T = self.spoken[merge]
         return merged
+
+    def named(self, attribute: str) -> NamedValue[str] | None:
+        """Return the name that the policies give in one attribute of ``policy.Default``, looked for once."""
+        if attribute not in self.spoken:
+            self.spoken[attribute] = merge_named(self.scopes, attrgetter(attribute))
+        name: NamedValue[str] | None = self.spoken[attribute]
+        return name
 
 
 def demands(
@@ -93,7 +137,7 @@ def demands(
         merged.keep(key, found, _OF_ANY + _OF_EACH * len(policies))
     calm = actor.grace, actor.disruption
     if calm not in found.settings:
-        found.settings[calm] = settings.merge_settings(policies, matches, *calm)
+        found.settings[calm] = merge_settings(policies, matches, *calm)
     return found, found.settings[calm]
 
 
@@ -121,7 +165,7 @@ def _together(
         required=meet(everything(snapshot), constraints),
         required_by_cluster=meet(everything(snapshot), of_cluster),
         scopes=scopes,
-        choosing=tuple(c.policy.id for scope in scopes for c in scope if _chooses_nodes(c)),
+        choosing=tuple(c.id for scope in scopes for c in scope if _chooses_nodes(c)),
         default_runs=tuple(runs for c in matches if (runs := c.policy.default.long_runs) is not None),
     )
 
@@ -137,3 +181,81 @@ def _constraints(policies: Iterable[Compiled], longest: Fraction | None, axes: S
         long_runs = compiled.policy.require.long_runs
         if compiled.require_long is not None and long_runs is not None and is_long(longest, long_runs):
             yield compiled.require_long
+
+
+# --- besides placement ------------------------------------------------------------------------------------------------
+
+
+def merge_settings(policies: Sequence[Compiled], matches: Sequence[Compiled], grace: Calm, disruption: Calm) -> MergedSettings:
+    """Merge all settings of these policies besides placement, for an actor with these ``Calm`` values.
+    Defaults and grants are taken from the ``matches`` policies only."""
+    allows = [c.policy.allow for c in matches if c.policy.namespace is None]
+    granted = [pattern for allow in allows for pattern in allow.tolerations]
+    tolerate, ungranted = _tolerate(matches, granted)
+    return MergedSettings(
+        grace=most((c.policy.default.grace, c.id) for c in _for(grace, matches)),
+        grace_min=most((c.policy.require.grace_min, c.id) for c in policies),
+        grace_max=least((c.policy.require.grace_max, c.id) for c in policies),
+        protect=most((FOREVER if p == "Always" else p, c.id) for c in _for(disruption, matches) for p in [c.policy.default.protect_for]),
+        protect_max=least((c.policy.require.protection_max, c.id) for c in policies),
+        repair=tuple(c.id for c in matches if c.policy.default.repair),
+        taints=tuple(c.id for c in matches if c.policy.default.accelerator_taints),
+        tolerate=tolerate,
+        ungranted=ungranted,
+        granted=tuple(granted),
+        forbid=tuple((pattern, c.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
+        allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
+        longest_run=least((c.policy.require.max_runtime, c.id) for c in policies),
+        max_runtime=_max_runtime(_for(grace, matches)),
+        queues=merge_queues(policies, matches),
+    )
+
+
+def _max_runtime(policies: Sequence[Compiled]) -> TightestLimit | None:
+    limits = (most((c.policy.default.max_runtime, c.id) for c in scope) for scope in by_scope(policies))
+    return next(filter(None, limits), None)
+
+
+def _for(calm: Calm, policies: Sequence[Compiled]) -> Sequence[Compiled]:
+    """Return the policies whose grace or protection applies to this actor: all, those that name its
+    workload, or none."""
+    if calm == "named":
+        return [c for c in policies if c.policy.match.workloads]
+    return policies if calm == "yes" else ()
+
+
+_Granted = tuple[tuple[TolerationPattern, tuple[str, ...]], ...]
+
+
+def _tolerate(
+    policies: Sequence[Compiled], granted: Sequence[TolerationPattern]
+) -> tuple[_Granted, tuple[tuple[TolerationPattern, str], ...]]:
+    by_pattern: dict[TolerationPattern, list[str]] = {}
+    denied: list[tuple[TolerationPattern, str]] = []
+    for compiled in policies:
+        for pattern in compiled.policy.default.tolerate:
+            if compiled.policy.namespace is None or any(grants(g, pattern) for g in granted):
+                by_pattern.setdefault(pattern, []).append(compiled.id)
+            else:
+                denied.append((pattern, compiled.id))
+    ordered = sorted(by_pattern.items(), key=lambda item: (item[0].key, item[0].value or "", item[0].effect or ""))
+    return tuple((pattern, tuple(sorted(who))) for pattern, who in ordered), tuple(denied)
+
+
+def grants(grant: TolerationPattern, pattern: TolerationPattern) -> bool:
+    """Return whether a grant of ``allow`` covers a toleration. Unset value and effect mean any in the
+    grant; in the pattern they mean 'Exists' and 'every effect', which only an equally open grant covers."""
+    return grant.key == pattern.key and grant.value in (None, pattern.value) and grant.effect in (None, pattern.effect)
+
+
+def deadline(settings: MergedSettings, expected: Fraction | None, actor: Actor) -> TightestLimit | None:
+    """Return the ``activeDeadlineSeconds`` that a pod without one gets, in seconds; None: it stays without.
+
+    ``expected``: how long its author expects it to run, in seconds. A default that is shorter does not act; what is
+    required does.
+    """
+    longest = settings.longest_run if actor.floor != "no" else None
+    default = settings.max_runtime
+    if default is None or (expected is not None and default.value < expected):
+        return longest
+    return longest if longest is not None and longest.value <= default.value else default

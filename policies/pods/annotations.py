@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from catalog import Catalog
 from kube import duration
-from kube.pod import DEADLINE, Pod
+from kube.pod import Pod
 from kube.tree import Path
 from policies.fixes import write_or_leave_out
 from policies.messages import At, Phrase, phrase
@@ -62,7 +62,7 @@ def is_long(seconds: Fraction | int | None, long_runs: LongRuns) -> bool:
 
 def read_author_settings(pod: Pod, catalog: Catalog) -> Author:
     """Return the settings of this pod's author."""
-    deadline = _deadline(pod)
+    deadline = None if pod.deadline is None else Fraction(pod.deadline)
     if _OURS.isdisjoint(pod.annotations):
         return Author(deadline, deadline)
     expected = _expected(pod)
@@ -87,11 +87,6 @@ def _expected(pod: Pod) -> Fraction | None:
     """Return the expected duration: any duration above zero that Go reads."""
     seconds = duration.parse_duration(_text(pod, DURATION))
     return None if seconds is None or seconds <= 0 else seconds
-
-
-def _deadline(pod: Pod) -> Fraction | None:
-    deadline = pod.spec.get(DEADLINE)
-    return Fraction(deadline) if isinstance(deadline, int) and not isinstance(deadline, bool) else None
 
 
 def _slice_gb(pod: Pod) -> int | None:

@@ -11,6 +11,7 @@ DaemonSet's author is a tenant too.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -19,7 +20,7 @@ from catalog import Catalog, Workload
 from kube.pod import MIRROR, Pod
 from kube.review import NODES
 from kube.templates import CONTROLLERS
-from kube.tree import Path
+from kube.tree import Path, Raw
 from policies.request import Request
 
 Affinity = Literal["write", "judge", "no"]
@@ -168,20 +169,8 @@ def actor_of(request: Request, pod: Pod, catalog: Catalog, queues: tuple[str, ..
     asker = caller(request.user, request.groups)
     if MIRROR in pod.annotations and asker == "node":
         return MIRRORED
-    rows = [row for row, applies in _rows(asker, pod, catalog, queues, asked=asked, workloads=workloads) if applies]
-    if not rows:
-        return PLAIN
-    actor = rows[0]
-    for row in rows[1:]:
-        actor = meet(actor, row)
-    return actor
-
-
-def _rows(
-    asker: Caller, pod: Pod, catalog: Catalog, queues: tuple[str, ...], *, asked: bool, workloads: Sequence[Workload]
-) -> list[tuple[Actor, bool]]:
     fraction, system, pinned = annotated_fraction(pod), flavored(pod), pod.pinned_node is not None
-    return [
+    rows = (
         (PLACED, bool(pod.node_name)),
         (DAEMON, pinned and asker == "daemon"),
         (PINNED, pinned and asker != "daemon"),
@@ -189,9 +178,11 @@ def _rows(
         (_FLAVORED[system], system in queues),
         (QUEUED, _queued(pod, catalog)),
         (FRACTION, fraction and not asked),
-        (SHARING, asked and (is_fraction(pod) or _speaks_of_sharing(pod))),
+        (SHARING, asked and (is_fraction(pod) or any(key.startswith(SHARING_WORDS) for key in pod.annotations))),
         (CLAIMED, not asked and not fraction and bool(pod.claims)),
-    ]
+    )
+    applying = [row for row, applies in rows if applies]
+    return functools.reduce(meet, applying) if applying else PLAIN
 
 
 def joined_actor(actor: Actor, scheduler: str, queues: tuple[str, ...]) -> Actor:
@@ -224,12 +215,6 @@ def is_fraction(pod: Pod) -> bool:
     return not all(_SHARED_BY_NAME.isdisjoint(c.limits) and _SHARED_BY_NAME.isdisjoint(c.requests) for c in pod.containers)
 
 
-def _speaks_of_sharing(pod: Pod) -> bool:
-    """Return whether the annotations tell a sharing scheduler more about the pod's GPUs than their number.
-    It need not be a part of one: nothing is denied for it."""
-    return any(key.startswith(SHARING_WORDS) for key in pod.annotations)
-
-
 def flavored(pod: Pod) -> str:
     """Return the queue system whose flavors place the pod, as --queues names it; "" for none."""
     labels = pod.labels
@@ -253,3 +238,24 @@ def workloads_of(pod: Pod, catalog: Catalog) -> tuple[Workload, ...]:
     owner = (group, str(pod.owner.get("kind", "")))
     labels = tuple((key, value if isinstance(value, str) else None) for key, value in pod.labels.items() if key in catalog.signatures)
     return catalog.workloads_signed(owner, labels)
+
+
+def as_asked(pod: Pod, old_pod: Raw | None) -> Pod:
+    """Return the pod; one from which an update takes the last annotation that asks for a part of a GPU still has it."""
+    old = Pod(old_pod).annotations if old_pod is not None and not annotated_fraction(pod) else {}
+    if not (keys := fraction_keys(old)):
+        return pod
+    annotations = {**{key: old[key] for key in keys}, **pod.annotations}
+    return Pod({**pod.raw, "metadata": {**pod.metadata, "annotations": annotations}})
+
+
+def asks_anew(pod: Pod, old_pod: Raw | None, queues: tuple[str, ...]) -> bool:
+    """Return whether an updated pod is judged as a new one: if it asks for another part of a GPU than before, or has left the queue
+    system to which its placement was left. ``queues``: those whose flavors place pods."""
+    old = Pod(old_pod or {})
+    if flavored(old) in queues and flavored(pod) != flavored(old):
+        return True
+    if not annotated_fraction(pod):
+        return False
+    keys = (*FRACTIONS, *fraction_keys(pod.annotations), FRACTION_DEVICES)
+    return any(old.annotations.get(key) != pod.annotations.get(key) for key in keys)

@@ -24,8 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from policies.planning.plan import Plan, ReviewedPod
+from policies.planning.requirements import Demands
 from policies.request import Request
 from policies.rules import (
     checkpoint_grace,
@@ -36,13 +38,12 @@ from policies.rules import (
     network_devices,
     no_place,
     requests_match_limits,
-    scale_from_zero,
     shared_memory,
     tolerations,
     topology,
 )
 from policies.rules.node_affinity import rule as node_affinity
-from policies.rules.queues import keys, queue, words
+from policies.rules.queues import queue, words
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Remark, Violation
 
@@ -57,33 +58,52 @@ class Rule:
     check: Callable[[Request, Plan], Iterator[Violation | Remark]] | None = None
     check_update: Callable[[Request, Plan], Iterator[Violation]] | None = None
     check_admitted: Callable[[ReviewedPod, Snapshot], Iterator[Remark]] | None = None
+    fields: tuple[str, ...] = ()
+    """The attributes of ``policies.policy.Policy`` without any of which the rule has nothing to do; (): it does not depend on policies."""
 
 
 RULES = (
-    Rule("tolerations", tolerations.mutate, tolerations.check, tolerations.check_update),
-    Rule("node_affinity", node_affinity.mutate, node_affinity.check),
-    Rule("mig_resources", mig_resources.mutate, mig_resources.check),
-    Rule("checkpoint_grace", checkpoint_grace.mutate, checkpoint_grace.check),
-    Rule("disruption", disruption.mutate, disruption.check, disruption.check_update),
-    Rule("requests_match_limits", requests_match_limits.mutate, requests_match_limits.check, requests_match_limits.check_update),
+    Rule("tolerations", tolerations.mutate),
+    Rule("tolerations", check=tolerations.check, check_update=tolerations.check_update, fields=("require.forbid_tolerations",)),
+    Rule("node_affinity", node_affinity.mutate, node_affinity.check, check_admitted=no_place.check_admitted),
+    Rule("mig_resources", mig_resources.mutate),
+    Rule(
+        "checkpoint_grace",
+        checkpoint_grace.mutate,
+        checkpoint_grace.check,
+        fields=("default.grace", "require.grace_min", "require.grace_max"),
+    ),
+    Rule(
+        "disruption",
+        disruption.mutate,
+        disruption.check,
+        disruption.check_update,
+        fields=("default.protect_for", "require.protection_max"),
+    ),
+    Rule(
+        "requests_match_limits",
+        requests_match_limits.mutate,
+        requests_match_limits.check,
+        requests_match_limits.check_update,
+        fields=("default.repair", "require.requests_equal_limits"),
+    ),
     Rule("device_counts", check=device_counts.check, check_update=device_counts.check_update),
-    Rule("max_runtime", filled_fields.MAX_RUNTIME.mutate, filled_fields.check),
-    Rule("shared_memory", shared_memory.mutate),
-    *(Rule(field.rule, field.mutate) for field in filled_fields.CLASSES),
-    Rule("queue", queue.mutate, queue.check, queue.check_update),
-    Rule("queue_words", words.mutate),
-    Rule("queue_keys", keys.mutate),
-    Rule("scheduler", filled_fields.SCHEDULER.mutate),
-    Rule("topology", topology.mutate),
-    Rule("network_devices", network_devices.mutate),
-    Rule("node_affinity", check_admitted=no_place.check_admitted),
-    Rule("node_affinity", check_admitted=scale_from_zero.check_admitted),
+    Rule("max_runtime", filled_fields.MAX_RUNTIME.mutate, filled_fields.check, fields=("default.max_runtime", "require.max_runtime")),
+    Rule("shared_memory", shared_memory.mutate, fields=("default.shared_memory",)),
+    Rule("runtime_class", filled_fields.RUNTIME_CLASS.mutate, fields=("default.runtime_class",)),
+    Rule("priority_class", filled_fields.PRIORITY_CLASS.mutate, fields=("default.priority_class",)),
+    Rule("queue", queue.mutate, queue.check, queue.check_update, fields=("default.queue", "require.queue")),
+    Rule("queue_words", words.mutate_words),
+    Rule("queue_keys", words.mutate_keys),
+    Rule("scheduler", filled_fields.SCHEDULER.mutate, fields=("default.scheduler_name",)),
+    Rule("topology", topology.mutate, fields=("default.topology",)),
+    Rule("network_devices", network_devices.mutate, fields=("default.network_devices",)),
 )
 """In the order of their edits and messages. An update may change these fields of a pod (ValidatePodUpdate and ValidatePodResize in
 k8s.io/kubernetes pkg/apis/core/validation/validation.go, 1.36):
 
 annotations, labels           ``disruption`` checks protections, ``queue`` what queue systems read, ``device_counts`` that a pod on a part
-                              of a GPU still says so. A pod that requests another part is checked as a new one (``policies.pods.updates``).
+                              of a GPU still says so. A pod that requests another part is checked as a new one (``pods.permissions``).
                               Other keys decide where a pod is placed, which has happened. A label that takes the pod out of a policy's
                               podSelector could have been left out at creation.
 tolerations                   can only be added, or changed in tolerationSeconds: ``tolerations`` checks them.
@@ -95,3 +115,11 @@ image                         is read by no rule.
 cpu and memory                change through ``/resize``: ``requests_match_limits`` checks them. Accelerators cannot be resized.
 ephemeral containers          have no resources.
 """
+
+
+def acting_rules(demands: Demands) -> tuple[Rule, ...]:
+    """Return the rules that have something to do under these policies, in order."""
+    policies = [compiled.policy for compiled in demands.policies]
+    return tuple(
+        rule for rule in RULES if not rule.fields or any(attrgetter(field)(policy) for field in rule.fields for policy in policies)
+    )

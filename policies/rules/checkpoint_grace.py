@@ -21,8 +21,7 @@ from kube import duration
 from kube.pod import GRACE, PROBES, mapping_at
 from kube.tree import Path
 from policies.fixes import write, write_or_leave_out
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.merging import TightestLimit
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing
@@ -177,11 +176,11 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     own grace, which replaces the pod's if the probe fails (KEP-2238), is held to the maximum alone: a server
     that hangs writes no checkpoint."""
     limit, grace = plan.settings.grace_max, plan.pod.grace
-    yield from (v for v in plan.violations if v.rule == NAME)
     yield from _below(request, plan)
     if limit is None:
         return
-    if grace is not None and grace > max(limit.value, DEFAULT if _defaulted(plan) else 0):
+    # 30 s may be the API server's default, to which no shorter maximum is applied
+    if grace is not None and grace > limit.value and grace != DEFAULT:
         yield _too_long(_PATH, grace, limit, phrase("opt out", annotation=OPT_OUT))
     for path, own in _of_probes(plan):
         if own > limit.value:
@@ -207,7 +206,6 @@ def _conflict(floor: TightestLimit, limit: TightestLimit) -> Violation:
         advice=phrase("fix the policies"),
         more=(phrase("both", one=floor.policies[0], other=limit.policies[0], **bounds),),
         rule=NAME,
-        policies=tuple(sorted({*floor.policies, *limit.policies})),
         fields=(*at_field(_MIN, floor.policies), *at_field(_MAX, limit.policies)),
     )
 
@@ -220,7 +218,6 @@ def _too_short(plan: Plan, floor: TightestLimit) -> Violation:
         advice=phrase("fix", path=At(_PATH), least=floor.value),
         more=(explain_missing(plan, NAME), *service),
         rule=NAME,
-        policies=floor.policies,
         path=_PATH,
         fields=at_field(_MIN, floor.policies),
         fixes=write(_PATH, floor.value),
@@ -243,14 +240,7 @@ def _too_long(path: Path, seconds: int, limit: TightestLimit, *more: Phrase) -> 
         advice=phrase("fix", path=At(path), most=limit.value) if path == _PATH else phrase("of probe", most=limit.value),
         more=more,
         rule=NAME,
-        policies=limit.policies,
         path=path,
         fields=at_field(_MAX, limit.policies),
         fixes=write(path, limit.value) if path == _PATH else write_or_leave_out(path, limit.value),
     )
-
-
-def _defaulted(plan: Plan) -> bool:
-    """Return whether the grace may be the API server's default, 30 s, to which no shorter maximum is
-    applied."""
-    return plan.pod.grace == DEFAULT

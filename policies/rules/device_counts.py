@@ -7,7 +7,7 @@ Judges  ``gpusPerPod``, by the largest number that the pod may get; fractions an
         name that is a listed misspelling (the API server stores nvdia.com/gpu, and the pod stays pending for
         ever); a slice that no model has. Devices of a DeviceClass by its vendor alone: their model is not known here. A
         claim's selectors are checked with the claim (``policies.claims``), the nodes of a class's resource name with placement
-        (``policies.offers.served``)
+        (``policies.offers.build``)
 Never   counts an unreadable amount as zero
 """
 
@@ -25,7 +25,7 @@ from kube.tree import Path
 from policies.claims.confinement import FIELDS, device_fields, has_such, settles
 from policies.fixes import Fix, amount_paths, choose_label, leave_out, rename, request_whole, round_amounts
 from policies.messages import At, Phrase, phrase
-from policies.offers.constraints import Compiled, Constraint, fields, who
+from policies.offers.constraints import Compiled, Constraint, fields
 from policies.offers.merging import TightestLimit, least
 from policies.planning.devices import Claimed, RequestedDevice, fix_counts, of_claim
 from policies.planning.plan import Plan
@@ -60,9 +60,8 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     keys = fraction_keys(old.annotations)
     if keys and plan.policies and old.node_name and not annotated_fraction(Pod(request.pod)):
         path: Path = ("metadata", "annotations", keys[0])
-        fact, by = phrase("gone", path=At(path)), tuple(compiled.policy.id for compiled in plan.policies)
-        fields = at_field("spec.require", by)
-        yield Violation(code=UNCOUNTED, found=fact, advice=phrase("leave it"), rule=NAME, policies=by, path=path, fields=fields)
+        fact, on = phrase("gone", path=At(path)), at_field("spec.require", (compiled.id for compiled in plan.policies))
+        yield Violation(code=UNCOUNTED, found=fact, advice=phrase("leave it"), rule=NAME, path=path, fields=on)
 
 
 _MAX, _ONE_OF, _SHARING = "spec.require.gpusPerPod.max", "spec.require.gpusPerPod.oneOf", "spec.require.sharing"
@@ -79,7 +78,7 @@ class CountLimits(NamedTuple):
 
 def merge_limits(demands: Demands) -> CountLimits:
     """Return the smallest maximum, and the numbers that every policy with ``oneOf`` lists."""
-    limits = [(limit, c.policy.id) for c in demands.policies if (limit := c.policy.require.gpus_per_pod)]
+    limits = [(limit, c.id) for c in demands.policies if (limit := c.policy.require.gpus_per_pod)]
     one_of = [(set(limit.one_of), policy) for limit, policy in limits if limit.one_of]
     return CountLimits(
         most=least((limit.max, policy) for limit, policy in limits),
@@ -124,9 +123,8 @@ def _none_of(plan: Plan, count: CountInterval, limits: CountLimits) -> Violation
 
 
 def _of_count(plan: Plan, code: str, found: Phrase, advice: Phrase, allowed: Sequence[int], on: tuple[Field, ...]) -> Violation:
-    by, path = tuple(policy for policy, _ in on), _only_request(plan)
     fixes = tuple(fix_counts(plan.devices, allowed, plan.snapshot.catalog))
-    return Violation(code=code, found=found, advice=advice, rule=NAME, policies=by, path=path, fields=on, fixes=fixes)
+    return Violation(code=code, found=found, advice=advice, rule=NAME, path=_only_request(plan), fields=on, fixes=fixes)
 
 
 def _uncounted(plan: Plan, limits: CountLimits) -> Violation:
@@ -134,9 +132,8 @@ def _uncounted(plan: Plan, limits: CountLimits) -> Violation:
     assumed."""
     cause = _what_is_open(plan)
     fields = (*at_field(_MAX, limits.most.policies if limits.most else ()), *at_field(_ONE_OF, limits.one_of_by))
-    by = tuple(sorted({policy for policy, _ in fields}))
     cause = cause._replace(found=phrase("fact", open=cause.found))
-    return Violation(code=UNCOUNTED, **cause._asdict(), rule=NAME, policies=by, fields=fields)
+    return Violation(code=UNCOUNTED, **cause._asdict(), rule=NAME, fields=fields)
 
 
 def _shared(plan: Plan) -> Iterator[Violation]:
@@ -145,14 +142,13 @@ def _shared(plan: Plan) -> Iterator[Violation]:
     for way, words, path, fixes in _ways(plan):
         ways.setdefault((way, words), (path, fixes))
     for (way, words), (path, fixes) in ways.items():
-        policies = tuple(c.policy.id for c in plan.policies if c.policy.require.sharing and way not in c.policy.require.sharing)
+        policies = tuple(c.id for c in plan.policies if c.policy.require.sharing and way not in c.policy.require.sharing)
         if policies:
             yield Violation(
                 code="BERTH-117",
                 found=phrase("fact", shared=words, way=way, admitted=tuple(_admitted(plan))),
                 advice=phrase("fix"),
                 rule=NAME,
-                policies=policies,
                 path=path,
                 fields=at_field(_SHARING, policies),
                 fixes=fixes,
@@ -200,7 +196,7 @@ def _of_resource(plan: Plan, resource: Resource) -> Iterator[tuple[Sharing, str]
 def _mixed(plan: Plan) -> Iterator[Violation]:
     if len({one.resource.kind for one in plan.asked}) < 2:
         return
-    policies = tuple(c.policy.id for c in plan.policies)
+    policies = tuple(c.id for c in plan.policies)
     asked: dict[Path, dict[str, str]] = {}
     for one in plan.asked:
         for container in one.containers:
@@ -220,7 +216,7 @@ def _mixed(plan: Plan) -> Iterator[Violation]:
 
 
 def _misspelt(plan: Plan) -> Iterator[Violation]:
-    policies, misspellings = tuple(c.policy.id for c in plan.policies), plan.snapshot.catalog.misspellings
+    policies, misspellings = tuple(c.id for c in plan.policies), plan.snapshot.catalog.misspellings
     for container in plan.pod.containers:
         for name in container.resource_names:
             right = misspellings.get(name)
@@ -240,7 +236,7 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
     slices = [a for a in plan.asked if a.resource.profile is not None and a.resource.name.startswith("nvidia.com/mig-")]
     if not slices:
         return
-    policies = tuple(c.policy.id for c in plan.policies)
+    policies = tuple(c.id for c in plan.policies)
     profiles = {p.resource for gpu in plan.snapshot.catalog.gpus for p in gpu.mig}
     hints = 0
     for asked in slices:
@@ -288,7 +284,7 @@ def _what_is_open(plan: Plan) -> _Cause:
         if unlisted_accelerators.is_part(asked.resource):
             return _by_listed_name(plan, asked, phrase("part", container=first.name, name=name))
         if asked.count.most is None:
-            container = next((c for c in asked.containers if _unreadable(c, name)), first)
+            container = next((c for c in asked.containers if of_amounts(c.limits.get(name), c.requests.get(name)).most is None), first)
             path = (*container.path, "resources", "limits", name)
             fact, advice = phrase("amount", container=container.name, name=name), phrase("set whole", path=At(path))
             return _Cause(fact, advice, path, tuple(round_amounts(container, name)))
@@ -313,10 +309,6 @@ def _unread_claim(claim: Claimed) -> _Cause | None:
     if claim.unread:
         return _Cause(phrase("claim unread", kind=claim.kind, claim=claim.name), phrase("shorten the claim"))
     return None
-
-
-def _unreadable(container: Container, name: str) -> bool:
-    return of_amounts(container.limits.get(name), container.requests.get(name)).most is None
 
 
 def _of_no_known_class(plan: Plan) -> Iterator[_Cause]:
@@ -363,7 +355,6 @@ def _apart(plan: Plan) -> Iterator[Violation]:
                 found=phrase("apart", kind=kind, claim=name, count=str(count), policies=by, least=least),
                 advice=phrase("together", least=least),
                 rule=NAME,
-                policies=by,
                 path=_CLAIMS,
                 fields=at_field("spec.match.gpus.min", by),
             )
@@ -371,7 +362,9 @@ def _apart(plan: Plan) -> Iterator[Violation]:
 
 
 def _outside(plan: Plan) -> Iterator[tuple[_Cause, list[Constraint]]]:
-    by_class = [asked for asked in plan.asked if asked.resource.kind == "dra" and asked.resource.vendor and not _placed(plan, asked)]
+    by_class = [asked for asked in plan.asked if asked.resource.kind == "dra" and asked.resource.vendor]
+    if plan.actor.affinity != "no":  # what is listed is judged by the nodes where the pod may run (``policies.rules.node_affinity.rule``)
+        by_class = [asked for asked in by_class if not plan.snapshot.lists(asked.resource.name)]
     claims = [claim for claim in plan.devices.claimed if claim.vendors - {""}]
     for compiled in plan.policies if by_class or claims else ():
         demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
@@ -385,16 +378,10 @@ def _outside(plan: Plan) -> Iterator[tuple[_Cause, list[Constraint]]]:
                 yield _Cause(phrase("claim outside", kind=claim.kind, claim=claim.name, demands=said), phrase("ask for class")), demands
 
 
-def _placed(plan: Plan, asked: RequestedDevice) -> bool:
-    """Return whether what is required is judged by the nodes where the pod may run (``policies.rules.node_affinity.rule``)."""
-    return plan.snapshot.lists(asked.resource.name) and plan.actor.affinity != "no"
-
-
 def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
     """Return whether a model of the vendor, known or not, is inside of what the policy requires."""
     return has_such(vendor, [device_fields(compiled.policy.require.machine)], plan.snapshot.catalog)
 
 
 def _violation(cause: _Cause, demands: list[Constraint]) -> Violation:
-    more, by, on = (detail_constraints(demands),), who(demands), fields(demands)
-    return Violation(code=UNKNOWN, **cause._asdict(), more=more, rule=NAME, policies=by, fields=on)
+    return Violation(code=UNKNOWN, **cause._asdict(), more=(detail_constraints(demands),), rule=NAME, fields=fields(demands))

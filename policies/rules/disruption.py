@@ -19,11 +19,10 @@ from kube import duration
 from kube.pod import Pod
 from kube.tree import Path
 from policies.fixes import write_or_leave_out
-from policies.messages import At, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, cut_text, phrase
 from policies.offers.merging import TightestLimit
-from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
+from policies.planning.requirements import FOREVER
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
 
@@ -125,7 +124,6 @@ def _violation(plan: Plan, protection: Protection, limit: TightestLimit) -> Viol
         found=phrase("fact", path=At(path), value=shown, most=most),
         advice=phrase("set or remove", most=most) if durations else phrase("remove"),
         rule=NAME,
-        policies=limit.policies,
         path=path,
         fields=at_field("spec.require.protection.max", limit.policies),
         fixes=write_or_leave_out(path, most if durations else None),

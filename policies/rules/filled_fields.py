@@ -16,21 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 
 from kube import duration
 from kube.pod import DEADLINE, DEFAULT_SCHEDULER, OF_NO_CLASS
 from kube.tree import Path
 from policies.fixes import write
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
-from policies.offers.merging import NamedValue, TightestLimit, merge_named
-from policies.planning.merged_settings import deadline, seconds_of
+from policies.messages import At, Phrase, cut_text, phrase
+from policies.offers.merging import NamedValue, TightestLimit
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import explain_missing
-from policies.planning.requirements import Demands
+from policies.planning.requirements import Demands, deadline
 from policies.pods.annotations import DURATION
-from policies.queues.joining import JoinedQueue
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
 
@@ -67,23 +63,11 @@ class FilledField:
                 yield Edit(op="add", path=("spec", self.name), value=given.value, rule=self.rule, policies=given.policies)
 
 
-@dataclass(frozen=True, slots=True)
-class _NameOf:
-    """Merges the names that policies give in one attribute of ``policy.Default``. It is the key of what it merges, which goes to
-    other processes with its snapshot."""
-
-    attribute: str
-
-    def __call__(self, demands: Demands) -> NamedValue[str] | None:
-        return merge_named(demands.scopes, attrgetter(self.attribute))
-
-
 def _named(attribute: str, implied: str = "") -> Callable[[Plan], Iterator[NamedValue[str]]]:
     """Return the function that yields the name that policies give, unless that is ``implied`` by an empty field."""
-    merge = _NameOf(attribute)
 
     def values(plan: Plan) -> Iterator[NamedValue[str]]:
-        default = plan.demands.merged(merge)
+        default = plan.demands.named(attribute)
         if default is not None and default.value != implied:
             yield default
 
@@ -92,7 +76,7 @@ def _named(attribute: str, implied: str = "") -> Callable[[Plan], Iterator[Named
 
 def _is_movable(plan: Plan) -> bool:
     """Return whether policies may name the pod's scheduler."""
-    is_joined = isinstance(plan.joined, JoinedQueue) and plan.joined.moves
+    is_joined = plan.joined is not None and plan.joined.moves
     return plan.actor.moves and plan.pod.scheduler in ("", DEFAULT_SCHEDULER) and not is_joined
 
 
@@ -111,13 +95,13 @@ def _priorities(plan: Plan) -> Iterator[_Given | Remark]:
             yield default
         else:
             found, fields = phrase("class not allowed", name=cut_text(name, 40)), at_field("spec.default.priorityClass", default.policies)
-            yield Remark(code="BERTH-225", found=found, rule="priority_class", policies=default.policies, fields=fields)
+            yield Remark(code="BERTH-225", found=found, rule="priority_class", fields=fields)
 
 
 def _deadlines(plan: Plan) -> Iterator[_Given | Remark]:
     """Yield the deadline, a remark on it for the author, and one for the platform team on a default that does not act as given."""
-    default, expected = plan.settings.running.max_runtime, plan.author.expected
-    limit = deadline(plan.settings.running, expected, plan.actor)
+    default, expected = plan.settings.max_runtime, plan.author.expected
+    limit = deadline(plan.settings, expected, plan.actor)
     if default is not None:
         given, fields = duration.format_duration(default.value), at_field("spec.default.maxRuntime", default.policies)
         found = None
@@ -126,7 +110,7 @@ def _deadlines(plan: Plan) -> Iterator[_Given | Remark]:
         elif limit is not None and limit.value < default.value:
             found = phrase("runtime clipped", given=given, most=duration.format_duration(limit.value))
         if found is not None:
-            yield Remark(code="BERTH-225", found=found, rule=MAX_RUNTIME.rule, policies=default.policies, fields=fields)
+            yield Remark(code="BERTH-225", found=found, rule=MAX_RUNTIME.rule, fields=fields)
     if limit is not None:
         variant = "shorter" if expected is not None and expected > limit.value else "text"
         shown, policies = duration.format_duration(limit.value), limit.policies
@@ -140,24 +124,22 @@ MAX_RUNTIME = FilledField(
     name=DEADLINE,
     default="maxRuntime",
     values=_deadlines,
-    is_open=lambda plan: seconds_of(plan.pod) is None,
+    is_open=lambda plan: plan.pod.deadline is None,
 )
-CLASSES = (
-    FilledField(
-        rule="runtime_class",
-        name="runtimeClassName",
-        default="runtimeClass",
-        values=_named("runtime_class"),
-        is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("runtimeClassName"),
-    ),
-    FilledField(
-        rule="priority_class",
-        name="priorityClassName",
-        default="priorityClass",
-        values=_priorities,
-        is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("priorityClassName"),
-        replaces=OF_NO_CLASS,
-    ),
+RUNTIME_CLASS = FilledField(
+    rule="runtime_class",
+    name="runtimeClassName",
+    default="runtimeClass",
+    values=_named("runtime_class"),
+    is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("runtimeClassName"),
+)
+PRIORITY_CLASS = FilledField(
+    rule="priority_class",
+    name="priorityClassName",
+    default="priorityClass",
+    values=_priorities,
+    is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("priorityClassName"),
+    replaces=OF_NO_CLASS,
 )
 SCHEDULER = FilledField(
     rule="scheduler",
@@ -170,7 +152,7 @@ SCHEDULER = FilledField(
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
     """Yield a violation for a deadline past the longest time, or, once all mutators have run, for none."""
-    longest, seconds = plan.settings.running.longest, seconds_of(plan.pod)
+    longest, seconds = plan.settings.longest_run, plan.pod.deadline
     if longest is None or plan.actor.floor == "no":
         return
     most = duration.format_duration(longest.value)
@@ -188,7 +170,6 @@ def _violation(longest: TightestLimit, found: Phrase, more: Phrase) -> Violation
         advice=phrase("fix", path=At(_DEADLINE), most=longest.value),
         more=(more,),
         rule=MAX_RUNTIME.rule,
-        policies=longest.policies,
         path=_DEADLINE,
         fields=at_field("spec.require.maxRuntime", longest.policies),
         fixes=write(_DEADLINE, longest.value),

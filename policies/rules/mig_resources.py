@@ -18,7 +18,7 @@ from policies.offers.table import Offer
 from policies.planning.plan import ChosenSlice, Plan
 from policies.pods import annotations as author
 from policies.request import Request
-from policies.verdict import Edit, Remark, Violation
+from policies.verdict import Edit, Remark
 
 NAME = "mig_resources"
 SLICE = "BERTH-220"
@@ -86,8 +86,3 @@ def _left(plan: Plan) -> Iterator[Offer]:
     name = plan.slice.resource
     for cell in plan.space.cells:
         yield from cell.table.offers_in(cell.rows & cell.table.enough(name, plan.space.wanted[name]) & plan.inside)
-
-
-def check(request: Request, plan: Plan) -> Iterator[Violation]:
-    """Yield the violations for what the author's annotation asks for and can't have."""
-    yield from (v for v in plan.violations if v.rule == NAME)

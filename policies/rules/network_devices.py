@@ -13,8 +13,7 @@ from collections.abc import Iterator
 
 from catalog import Network
 from kube.pod import is_requested
-from policies.messages import phrase
-from policies.objects.wording import cut_text
+from policies.messages import cut_text, phrase
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
 from policies.request import Request
@@ -41,7 +40,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     if others or len(kinds) > 1:
         texts = sorted(f"{count} {name}" for _, network in kinds for name, count in network)
         found = phrase("text", kinds=cut_text(", ".join([*texts, *(["none known"] if others else [])]), 60), policies=policies)
-        yield Remark(code="BERTH-229", found=found, rule=NAME, policies=policies, fields=at_field("spec.default.networkDevices", policies))
+        yield Remark(code="BERTH-229", found=found, rule=NAME, fields=at_field("spec.default.networkDevices", policies))
         return
     ((_, network),) = kinds
     for name, number in network:
@@ -51,7 +50,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
 
 
 def _policies(demands: Demands) -> tuple[str, ...]:
-    return tuple(sorted(compiled.policy.id for scope in demands.scopes for compiled in scope if compiled.policy.default.network_devices))
+    return tuple(sorted(compiled.id for scope in demands.scopes for compiled in scope if compiled.policy.default.network_devices))
 
 
 def _networks(plan: Plan, resource: str) -> tuple[set[Network], bool]:

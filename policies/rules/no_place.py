@@ -1,9 +1,12 @@
 """No place: the author of a pod that nothing in the cluster can run learns why.
 
-Reads   the accelerators that the pod requests, its tolerations, nodeSelector and required terms; every node and NodePool
+Reads   the accelerators that the pod requests, its tolerations, nodeSelector and required terms, readable claims; every node and
+        NodePool
 Writes  nothing
 Judges  nothing: a remark names the place that comes nearest. It needs every node and NodePool (``policies.facts.places``) and
-        follows ``policies.placement``
+        follows ``policies.placement``. Another one names the resource to request in place of a claim: Karpenter ignores pods with
+        claims (aws/karpenter-provider-aws#9519; its option --ignore-dra-requests is on by default), so the pod waits for ever if no
+        node has devices of the vendor. A node with labels of GPUs that offers none may have a DRA driver
 Never   rejects a place by a label of another key than the catalog's; remarks on a pod that others place: another scheduler, a
         queue, ``spec.nodeName``, claims, or a fraction of a device
 """
@@ -30,7 +33,7 @@ from policies.rules.node_affinity import NAME
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
 
-CODE = "BERTH-223"
+CODE, NOT_FROM_ZERO = "BERTH-223", "BERTH-243"
 _COUNTED = ("gpu", "mig", "shared", "other")
 """Kinds of resource that kube-scheduler counts on nodes; parts of a device are an extender's."""
 _CUT = ("mig", "shared")
@@ -70,11 +73,16 @@ def _node(place: NodePlace) -> Node:
 
 
 def check_admitted(subject: ReviewedPod, snapshot: Snapshot) -> Iterator[Remark]:
-    """Yield the remark on a created pod that no place can run."""
-    if snapshot.known_places is None:
-        return
-    places, pod = prepared(snapshot, snapshot.known_places), None
-    if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_judged(subject, snapshot.known_places):
+    """Yield the remarks on a created pod that no place can run, or that only makes Karpenter wait."""
+    if snapshot.known_places is not None:
+        yield from _nowhere(subject, snapshot, snapshot.known_places)
+        yield from _not_from_zero(subject, snapshot, snapshot.known_places)
+
+
+def _nowhere(subject: ReviewedPod, snapshot: Snapshot, known: KnownPlaces) -> Iterator[Remark]:
+    """Yield the remark on a pod that no place can run."""
+    places, pod = prepared(snapshot, known), None
+    if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_judged(subject, known):
         pod = _asked(subject, places)
     if pod is None:
         return
@@ -84,6 +92,23 @@ def check_admitted(subject: ReviewedPod, snapshot: Snapshot) -> Iterator[Remark]
     on_pools = [(pool, of_pool(pod, pool)) for pool in places.pools]
     if all(outlook(found) == "never" for _, found in on_pools):
         yield Remark(code=CODE, found=_sentence(pod, on_nodes, on_pools, places), rule=NAME)
+
+
+def _not_from_zero(subject: ReviewedPod, snapshot: Snapshot, places: KnownPlaces) -> Iterator[Remark]:
+    """Yield the remark on a pod with claims alone for devices that no node has."""
+    devices = subject.devices
+    vendors = {vendor for claim in devices.claimed for vendor in claim.vendors}
+    if devices.asked or len(vendors) != 1 or not places.pools:
+        return
+    (vendor,) = vendors
+    known = (snapshot.catalog.resource(name) for name in places.resources)
+    whole = snapshot.catalog.whole.get(vendor)
+    if whole is None or any(one is not None and one.vendor == vendor for one in known):
+        return
+    count = max(1, sum(claim.count.least for claim in devices.claimed))
+    classes = sorted(name for name, one in snapshot.cluster.device_classes.items() if one.extended == whole)
+    served = phrase("by class", device_class=classes[0]) if classes else phrase("by plugin")
+    yield Remark(code=NOT_FROM_ZERO, found=phrase("text", resource=whole, count=count, served=served), rule=NAME)
 
 
 def _is_judged(subject: ReviewedPod, places: KnownPlaces) -> bool:

@@ -17,11 +17,10 @@ from typing import Any
 
 from kube.pod import POD_LEVEL, Container, Pod
 from kube.quantity import QuantityError, parse
-from kube.requests import Shortfall, shortfalls
+from kube.requests import Level, shortfalls
 from kube.tree import Path
 from policies.fixes import equalize, round_amounts
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
 from policies.request import Request
@@ -75,7 +74,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
 
 def merge_equal(demands: Demands) -> dict[str, tuple[str, ...]]:
     """Return the policies that require it for each kind of ``requestsEqualLimits``; no kind that none requires."""
-    kinds = ((kind, c.policy.id) for c in demands.policies for kind in c.policy.require.requests_equal_limits)
+    kinds = ((kind, c.id) for c in demands.policies for kind in c.policy.require.requests_equal_limits)
     equal: dict[str, tuple[str, ...]] = {}
     for kind, policy in kinds:
         equal[kind] = (*equal.get(kind, ()), policy)
@@ -152,7 +151,6 @@ def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies:
         found=phrase("fact", container=_name(container), amount=cut_text(str(value), 12), name=name),
         advice=_set("fix", (*container.path, "resources", side, name)),
         rule=NAME,
-        policies=policies,
         path=(*container.path, "resources", side, name),
         fields=at_field(_FIELD, policies),
         fixes=tuple(round_amounts(container, name)),
@@ -167,7 +165,7 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
         advice = _set("set", (*resources, "limits", name), value=str(asked))
         path, fields = (*resources, "requests", name), at_field(_FIELD, policies)
         fixes = equalize(resources, name, limit=None, request=asked)
-        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, policies=policies, path=path, fields=fields, fixes=fixes)
+        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, path=path, fields=fields, fixes=fixes)
     elif asked is not None and not _equal(limit, asked):
         found = phrase("differs", container=_name(container), asked=cut_text(str(asked), 12), name=name, limit=cut_text(str(limit), 12))
         side, value = ("requests", limit) if parse(limit) else ("limits", asked)
@@ -178,16 +176,14 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
             advice=advice,
             more=(phrase("why"),),
             rule=NAME,
-            policies=policies,
             path=(*resources, side, name),
             fields=at_field(_FIELD, policies),
             fixes=equalize(resources, name, limit=limit if parse(limit) else None, request=asked if parse(asked) else None),
         )
 
 
-def _cpu_and_memory(wrong: Iterable[Shortfall], policies: tuple[str, ...]) -> Iterator[Violation]:
-    for short in wrong:
-        at, name = short.level, short.name
+def _cpu_and_memory(wrong: Iterable[tuple[Level, str]], policies: tuple[str, ...]) -> Iterator[Violation]:
+    for at, name in wrong:
         limit, asked = at.limits.get(name), at.requests.get(name)
         who = phrase("container", name=cut_text(str(at.who), 20)) if at.path != POD_LEVEL else At(POD_LEVEL)
         side, value = ("requests", limit) if at.limit(name) else ("limits", asked if at.request(name) else None)
@@ -196,7 +192,6 @@ def _cpu_and_memory(wrong: Iterable[Shortfall], policies: tuple[str, ...]) -> It
             found=phrase("fact", who=who, name=name, request=_amount(asked), limit=_amount(limit)),
             advice=_set("set", (*at.path, side, name), value=phrase("an amount") if value is None else cut_text(str(value), 12)),
             rule=NAME,
-            policies=policies,
             path=(*at.path, side, name),
             fields=at_field(_FIELD, policies),
             fixes=equalize(at.path, name, limit=limit if at.limit(name) else None, request=asked if at.request(name) else None),
@@ -219,5 +214,5 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     policies = plan.demands.merged(merge_equal).get("cpuAndMemory", ())
     if request.subresource != "resize" or not policies or not plan.asked or request.old_pod is None:
         return
-    before = {(short.level.path, short.name) for short in shortfalls(Pod(request.old_pod))}
-    yield from _cpu_and_memory((short for short in shortfalls(plan.pod) if (short.level.path, short.name) not in before), policies)
+    before = {(at.path, name) for at, name in shortfalls(Pod(request.old_pod))}
+    yield from _cpu_and_memory(((at, name) for at, name in shortfalls(plan.pod) if (at.path, name) not in before), policies)

@@ -16,8 +16,7 @@ from typing import Any
 from kube import quantity
 from kube.pod import NONE, Container, is_requested, list_at, mapping_at
 from kube.tree import Raw
-from policies.messages import phrase
-from policies.objects.wording import cut_text
+from policies.messages import cut_text, phrase
 from policies.offers.merging import TightestLimit, most
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
@@ -38,8 +37,8 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
         return
     there = next((volume for volume in volumes(plan.pod.spec) if volume.get("name") == VOLUME), None)
     if there is not None and not _in_memory(there):
-        found, on = phrase("volume there", volume=VOLUME), at_field("spec.default.sharedMemory", size.policies)
-        yield Remark(code="BERTH-225", found=found, rule=NAME, policies=size.policies, fields=on)
+        on = at_field("spec.default.sharedMemory", size.policies)
+        yield Remark(code="BERTH-225", found=phrase("volume there", volume=VOLUME), rule=NAME, fields=on)
         return
     amount = quantity.binary(size.value)
     yield from (_limited(container, amount, size.policies) for container in lacking if "memory" in container.limits)
@@ -52,7 +51,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
 
 
 def _size(demands: Demands) -> TightestLimit | None:
-    return most((compiled.policy.default.shared_memory, compiled.policy.id) for scope in demands.scopes for compiled in scope)
+    return most((compiled.policy.default.shared_memory, compiled.id) for scope in demands.scopes for compiled in scope)
 
 
 def _shares_its_hosts(plan: Plan) -> bool:

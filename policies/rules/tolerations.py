@@ -23,8 +23,8 @@ from kube.taints import Taint, TolerationPattern, covers, may_tolerate
 from kube.tree import Raw
 from policies.fixes import leave_out
 from policies.messages import At, phrase
-from policies.planning.merged_settings import FORBID, grants
 from policies.planning.plan import Plan
+from policies.planning.requirements import FORBID, grants
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
 
@@ -139,7 +139,6 @@ def _check_node(plan: Plan) -> Iterator[Violation]:
                 found=phrase("fact", path=At(NODE_NAME), taint=str(pattern)),
                 advice=phrase("fix", path=At(NODE_NAME)),
                 rule=NAME,
-                policies=(policy,),
                 path=NODE_NAME,
                 fields=at_field(FORBID, (policy,)),
                 fixes=leave_out(NODE_NAME),
@@ -198,7 +197,6 @@ def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violatio
             advice=phrase("remove path" if toleration.get("key") else "name keys", path=path),
             more=() if toleration.get("key") else (phrase("keyless"),),
             rule=NAME,
-            policies=policies,
             path=path.path,
             fields=at_field(FORBID, policies),
             fixes=leave_out(path.path),

@@ -12,9 +12,7 @@ from collections.abc import Iterator
 
 from kube.pod import PREFERRED, Pod, mapping_at
 from kube.tree import Path
-from policies.offers.merging import NamedValue, merge_named
 from policies.planning.plan import Plan
-from policies.planning.requirements import Demands
 from policies.request import Request
 from policies.verdict import Edit, Remark
 
@@ -26,7 +24,7 @@ _WEIGHT = 100
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Write the term, or tell the platform team that its policies differ."""
-    default = plan.demands.merged(_merge)
+    default = plan.demands.named("topology")
     if default is None or plan.actor.affinity != "write" or not plan.actor.chooses or _speaks(plan.pod):
         return
     if default.value is None:
@@ -38,10 +36,6 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
             term = {"topologyKey": default.value, "labelSelector": {"matchLabels": {key: name}}}
             yield Edit(op="add", path=_PATH, value={"weight": _WEIGHT, "podAffinityTerm": term}, rule=NAME, policies=default.policies)
             return
-
-
-def _merge(demands: Demands) -> NamedValue[str] | None:
-    return merge_named(demands.scopes, lambda default: default.topology)
 
 
 def _speaks(pod: Pod) -> bool:

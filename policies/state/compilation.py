@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from copy import copy
 from dataclasses import dataclass
 
 from catalog import Catalog
 from catalog.prices import prices
-from policies.offers import build as offer_tables
+from policies.offers.build import tables_of
 from policies.offers.constraints import Compiled, CompiledTemplate, Compiler
 from policies.offers.device_costs import DeviceCosts
 from policies.offers.table import Table
@@ -47,20 +47,6 @@ class Recompiled:
         return any(name.startswith("GPUNodeTemplate/") for names in (self.added, self.modified, self.removed) for name in names)
 
 
-@dataclass(slots=True)
-class _CompilerBase:
-    """The compiler and the settings on which its tables rest."""
-
-    compiler: Compiler
-    platforms: tuple[str, ...]
-    mig_strategy: str
-    families: frozenset[str]
-    costs: DeviceCosts
-    slicing: tuple[NodeTemplate, ...]
-    """templates that name slices or sharing, so that the tables rest on them"""
-    unmaintained: frozenset[str]
-
-
 class Compilation:
     """All policies and templates in force under one catalog, compiled against the tables of the platforms in
     force."""
@@ -78,7 +64,11 @@ class Compilation:
         self._families: Counter[str] = Counter()
         self._readers = Readers(catalog)
         self._prices = prices(catalog)
-        self._base: _CompilerBase | None = None
+        self._settings: tuple[tuple[str, ...], str, frozenset[str], tuple[NodeTemplate, ...], frozenset[str]] | None = None
+        """What the tables rest on: see ``tables_of``. None before the first change."""
+        self._compiler = Compiler(catalog, {})
+        self.costs = DeviceCosts(self._prices)
+        """What devices on the tables' offers are and cost."""
 
     def copied(self) -> Compilation:
         """Return a copy whose ``change`` leaves this one as it is. (A copy that changes no policy may share all maps.)"""
@@ -99,7 +89,7 @@ class Compilation:
             self._replace(key, now)
         self._families = +self._families
         templates = any(kind == "GPUNodeTemplate" for kind, _, _ in changed)
-        tables = self._new_base(platforms, mig_strategy, templates=templates, unmaintained=unmaintained)
+        tables = self._renew_tables(platforms, mig_strategy, templates=templates, unmaintained=unmaintained)
         if tables:
             self._compile_all()
         else:
@@ -126,12 +116,6 @@ class Compilation:
         return self._compiler.tables
 
     @property
-    def costs(self) -> DeviceCosts:
-        """What devices on the tables' offers are and cost."""
-        assert self._base is not None, "the first change makes it"
-        return self._base.costs
-
-    @property
     def policies(self) -> tuple[Compiled, ...]:
         """All policies sorted by id, so that the cluster's come first."""
         return tuple(self._policies)
@@ -150,24 +134,20 @@ class Compilation:
         """Return what the cluster's policies read of a pod."""
         return self._readers.reads()
 
-    @property
-    def _compiler(self) -> Compiler:
-        assert self._base is not None, "the first change makes it"
-        return self._base.compiler
-
-    def _new_base(self, platforms: tuple[str, ...], mig_strategy: str, *, templates: bool, unmaintained: frozenset[str]) -> bool:
-        """Update the base against which everything is compiled; return whether it has changed."""
-        old = self._base
+    def _renew_tables(self, platforms: tuple[str, ...], mig_strategy: str, *, templates: bool, unmaintained: frozenset[str]) -> bool:
+        """Make the tables against which everything is compiled if what they rest on has changed; return whether it has."""
         families = _unknown_families(self._families, self._known_families)
-        slicing = old.slicing if old is not None and not templates else self._slicing()
-        wanted = platforms, mig_strategy, families, slicing, unmaintained
-        if old is not None and (old.platforms, old.mig_strategy, old.families, old.slicing, old.unmaintained) == wanted:
+        slicing = self._settings[3] if self._settings is not None and not templates else self._slicing()
+        settings = platforms, mig_strategy, families, slicing, unmaintained
+        if settings == self._settings:
             return False
-        compiler = Compiler(self._catalog, tables_of(self._catalog, *wanted))
-        self._base = _CompilerBase(compiler, platforms, mig_strategy, families, DeviceCosts(self._prices), slicing, unmaintained)
+        self._settings = settings
+        self._compiler = Compiler(self._catalog, tables_of(self._catalog, *settings))
+        self.costs = DeviceCosts(self._prices)
         return True
 
     def _slicing(self) -> tuple[NodeTemplate, ...]:
+        """Return the templates that name slices or sharing, so that the tables rest on them."""
         return tuple(t for t in self._acting_templates() if t.sharing or t.mig_profiles)
 
     def _acting_templates(self) -> list[NodeTemplate]:
@@ -204,21 +184,6 @@ class Compilation:
 
 def _ids(keys: Iterable[Key]) -> tuple[str, ...]:
     return tuple(sorted(map(id_of, keys)))
-
-
-def tables_of(
-    catalog: Catalog,
-    platforms: Sequence[str],
-    mig_strategy: str,
-    families: frozenset[str],
-    templates: Sequence[NodeTemplate],
-    unmaintained: frozenset[str],
-) -> dict[str, Table]:
-    """Return the tables of these platforms, or of all if none are given, in the catalog's order."""
-    names = [name for name in catalog.platforms if not platforms or name in platforms]
-    return offer_tables.build_all(
-        names, catalog, mig_strategy=mig_strategy, families=families, templates=templates, unmaintained=unmaintained
-    )
 
 
 def _unknown_families(named: Iterable[str], known: AbstractSet[str]) -> frozenset[str]:

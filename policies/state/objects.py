@@ -68,7 +68,7 @@ class ObjectReader:
         if before is not None and before.uid == uid and before.spec == spec and spec and not _has_new_last_good(before, status):
             return replace(before, generation=generation, resource_version=version, status=status)
         understood = self._understood(key, value)
-        acting: Acting | None = understood.policy or understood.template
+        acting: Acting | None = understood.acting
         last_good: Mapping[str, Any] | None = {"generation": generation, "spec": value.get("spec")} if acting is not None else None
         stale = False
         if acting is None:
@@ -109,7 +109,7 @@ class ObjectReader:
         if "spec" not in kept or (known[1] is not None and generation <= known[1]["generation"]):
             return known
         found = self._understood(key, {"spec": kept["spec"]})
-        return known if found.errors else (found.policy or found.template, {"generation": generation, "spec": kept["spec"]})
+        return known if found.errors else (found.acting, {"generation": generation, "spec": kept["spec"]})
 
 
 def as_map(value: object) -> Mapping[str, Any]:

@@ -16,9 +16,9 @@ from policies.facts.device_requests import DeviceClass
 from policies.facts.places import KnownPlaces
 from policies.facts.served_resources import Served, served
 from policies.lru import LruCache
+from policies.offers.build import with_served
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.offers.device_costs import DeviceCosts
-from policies.offers.served import with_served
 from policies.offers.table import Table
 from policies.pods import unlisted_accelerators
 from policies.pods.projection import Reads, reads
@@ -161,7 +161,7 @@ class Snapshot:
 
     def with_policies(self, policies: Iterable[Compiled]) -> Snapshot:
         """Return this snapshot with these policies instead, without anything cached."""
-        ordered = tuple(sorted(policies, key=lambda c: c.policy.id))
+        ordered = tuple(sorted(policies, key=lambda c: c.id))
         of_cluster = tuple(c for c in ordered if c.policy.namespace is None)
         return replace(
             self,
@@ -186,9 +186,9 @@ class Snapshot:
 
     def policy(self, policy_id: str) -> Compiled | None:
         """Return the policy with this id (``GPUPolicy/ml-team/own``), or None if it is not in force."""
-        at = bisect_left(self.policies, policy_id, key=lambda c: c.policy.id)
+        at = bisect_left(self.policies, policy_id, key=lambda c: c.id)
         found = self.policies[at] if at < len(self.policies) else None
-        return found if found is not None and found.policy.id == policy_id else None
+        return found if found is not None and found.id == policy_id else None
 
     def knows(self, namespace: str) -> bool:
         """Return False if a namespace is so new that its labels have not arrived, and some policy depends on

@@ -104,15 +104,14 @@ class Updater:
         gone = [entry for key, value in facts.items() if value is None for entry in self._read(key, {})]
         known = self._facts.changed(put, gone)
         try:
-            batch = _Batch(
-                acting={key: entries[key].acting if key in entries else None for key in ours},
-                facts=known,
-                detected=self._detected.update(facts, known),
+            update = self._take(
+                {key: entries[key].acting if key in entries else None for key in ours},
+                known,
+                self._detected.update(facts, known),
                 namespaces={name for kind, _, name in facts if kind == "Namespace"},
                 every_namespace=True,
                 all_nodes=all_nodes,
             )
-            update = self._take(batch)
         except BaseException:
             self._detected.take_back(facts, self._facts)
             raise
@@ -128,14 +127,12 @@ class Updater:
             acting[kind, policy.namespace or "", policy.name] = policy
         before, known = self._facts.namespaces, facts.sharing(self._facts)
         return self._take(
-            _Batch(
-                acting=acting,
-                facts=known,
-                detected=platform_detection.detected(self.catalog, known),
-                namespaces={name for name in before.keys() | known.namespaces if before.get(name) != known.namespaces.get(name)},
-                every_namespace=False,
-                all_nodes=all_nodes,
-            )
+            acting,
+            known,
+            platform_detection.detected(self.catalog, known),
+            namespaces={name for name in before.keys() | known.namespaces if before.get(name) != known.namespaces.get(name)},
+            every_namespace=False,
+            all_nodes=all_nodes,
         )
 
     def _store(self, changes: Mapping[Key, Change], entries: dict[Key, ObjectEntry]) -> Iterator[ObjectEntry]:
@@ -155,20 +152,34 @@ class Updater:
         metadata = {**as_map(value.get("metadata")), "name": name, "namespace": namespace}
         return cluster_facts.read_facts(kind, {**value, "metadata": metadata}, self._node_keys)
 
-    def _take(self, batch: _Batch) -> Update:
-        before, facts = self._snapshot, batch.facts
-        options, (platforms, strategy) = self.options, batch.detected
+    def _take(
+        self,
+        acting: Mapping[Key, Acting | None],
+        facts: ClusterFacts,
+        detected: tuple[tuple[str, ...], str],
+        *,
+        namespaces: AbstractSet[str],
+        every_namespace: bool,
+        all_nodes: bool,
+    ) -> Update:
+        """Make the next snapshot.
+
+        ``acting``: policies and templates that change, None for one that is no longer in force. ``facts``: all of them. ``detected``: the
+        platforms and the MIG strategy that ``auto`` stands for. ``namespaces``: those whose labels may have changed.
+        ``every_namespace``, ``all_nodes``: True if all existing namespaces, or nodes and NodePools, are known.
+        """
+        before, options, (platforms, strategy) = self._snapshot, self.options, detected
         platforms = platforms if options.platforms == (AUTO,) else options.platforms
         strategy = strategy if options.mig_strategy == AUTO else options.mig_strategy
         advertised, unmaintained = self._modes.update(facts)
-        compiled = self._compilation.copied() if batch.acting else copy(self._compilation)
-        recompiled = compiled.change(batch.acting, platforms, strategy, unmaintained)
-        if before is not None and facts is before.cluster and not recompiled.any and batch.all_nodes == self._all_nodes:
+        compiled = self._compilation.copied() if acting else copy(self._compilation)
+        recompiled = compiled.change(acting, platforms, strategy, unmaintained)
+        if before is not None and facts is before.cluster and not recompiled.any and all_nodes == self._all_nodes:
             return Update(snapshot=before, changed=False)
         same_facts = before is not None and not any(getattr(facts, part) is not getattr(before.cluster, part) for part in _DECISIVE)
         same_templates = before is not None and not recompiled.templates and not recompiled.tables
         hold = same_facts and same_templates
-        offered = self._places(facts, before if same_templates and self._all_nodes else None) if batch.all_nodes else None
+        offered = self._places(facts, before if same_templates and self._all_nodes else None) if all_nodes else None
         pools = before.pools_without_gpus if before and same_facts else platform_detection.pools_without_gpus(self.catalog, facts)
         named = (template.template for template in compiled.templates.values())
         words = before.vocabulary if before and same_templates else vocabulary(self.catalog, named)
@@ -192,15 +203,15 @@ class Updater:
             pools_without_gpus=pools,
             vocabulary=words,
             reads=compiled.reads() if before is None or recompiled.any else before.reads,
-            every_namespace=batch.every_namespace,
+            every_namespace=every_namespace,
             by_labels=by_labels(of_cluster),
             lookalikes=self._lookalikes,
             costs=compiled.costs,
             known_places=offered,
             merged=before.merged if before and hold else no_merged(),
-            selected=_selected(before, of_cluster, batch.namespaces),
+            selected=_selected(before, of_cluster, namespaces),
         )
-        self._snapshot, self._facts, self._compilation, self._all_nodes = snapshot, facts, compiled, batch.all_nodes
+        self._snapshot, self._facts, self._compilation, self._all_nodes = snapshot, facts, compiled, all_nodes
         return Update(
             snapshot=snapshot,
             policies_changed=recompiled.any,
@@ -221,24 +232,6 @@ class Updater:
             lambda name: (self.catalog.resource(name) or self._lookalikes.resource(name)) is not None,
         )
         return before.known_places if before is not None and found == before.known_places else found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Batch:
-    """The input for the next snapshot."""
-
-    acting: Mapping[Key, Acting | None]
-    """policies and templates by key; None for one that is no longer in force"""
-    facts: ClusterFacts
-    """all of them"""
-    detected: tuple[tuple[str, ...], str]
-    """the platforms and the MIG strategy that ``auto`` stands for"""
-    namespaces: AbstractSet[str]
-    """those whose labels may have changed"""
-    every_namespace: bool
-    """True if all existing namespaces are known"""
-    all_nodes: bool
-    """True if all existing nodes and NodePools are"""
 
 
 def _selected(before: Snapshot | None, of_cluster: tuple[Compiled, ...], namespaces: AbstractSet[str]) -> dict[str, tuple[Compiled, ...]]:

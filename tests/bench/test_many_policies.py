@@ -31,7 +31,7 @@ def test_so_many_policies_are_in_force(number: int, tmp_path: Path) -> None:
 def test_a_change_is_one_policy_and_no_more(tmp_path: Path) -> None:
     """As somebody edits one file of many."""
     many_policies.write(300, tmp_path)
-    before = {compiled.policy.id: compiled.policy for compiled in loaded(tmp_path).policies}
+    before = {compiled.id: compiled.policy for compiled in loaded(tmp_path).policies}
     many_policies.change(tmp_path / "policies", 10)
-    after = {compiled.policy.id: compiled.policy for compiled in loaded(tmp_path).policies}
+    after = {compiled.id: compiled.policy for compiled in loaded(tmp_path).policies}
     assert [name for name in before if before[name] != after[name]] == ["ClusterGPUPolicy/unit-00000"]

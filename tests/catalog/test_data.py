@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from catalog import Gpu, MigProfile
-from catalog.parse.merge import SOURCES
+from catalog.parse.catalog import SOURCES
 from catalog.parse.records import MARKS
 from documents.files import SHIPPED_CATALOG, read_catalog, read_documents
 

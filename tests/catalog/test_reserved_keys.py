@@ -9,7 +9,7 @@ import pytest
 from catalog.reserved_keys import PLACES, ReservedKeys, Where
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS
 from policies.pods.queue_systems import ANNOTATIONS, KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
-from policies.rules.queues import keys
+from policies.rules.queues import words
 from tests.support.cases import golden
 from tests.support.counts import count
 
@@ -18,7 +18,7 @@ OTHER: dict[Where, Where] = {"labels": "annotations", "annotations": "labels"}
 
 
 def told(where: Where, key: str) -> list[str]:
-    return [remark.text for remark in keys.remark_ignored_keys({where: {key: "x"}, OTHER[where]: {}}, CATALOG)]
+    return [remark.text for remark in words.remark_ignored_keys({where: {key: "x"}, OTHER[where]: {}}, CATALOG)]
 
 
 def names(one: ReservedKeys, where: Where) -> frozenset[str]:
@@ -69,6 +69,6 @@ def test_prefixes_exclude_each_other() -> None:
 def test_many_keys_are_looked_at_in_bounds() -> None:
     """An author may write thousands."""
     many = {f"kueue.x-k8s.io/queue-nam{number:04}": "x" for number in range(5000)}
-    assert not list(keys.remark_ignored_keys({"labels": many, "annotations": {}}, CATALOG))
+    assert not list(words.remark_ignored_keys({"labels": many, "annotations": {}}, CATALOG))
     slips = {f"kueue.x-k8s.io/queue-nam{letter}": "x" for letter in "abcdfghijklmnopqrstuvwxyz"}
-    assert len(list(keys.remark_ignored_keys({"labels": slips, "annotations": {}}, CATALOG))) == 16
+    assert len(list(words.remark_ignored_keys({"labels": slips, "annotations": {}}, CATALOG))) == 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.survey.custom_workloads import resources
+from cluster.watch.workload_kinds import resources
 from documents.files import read_catalog
 from tests.deploy.rendering import Raw, component, of_kind, rendered, the
 from tests.deploy.variants import VARIANTS

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from analysis.audit.stored_pod import widest
-from cluster.survey.owners import OWNERS
-from cluster.survey.scanned import kinds
 from console.access.rights import CLUSTER_WIDE, NAMESPACED, REPORTS
+from sources.scanned_cluster import scanned_kinds
 from sources.state import OURS
 from tests.deploy.rendering import Raw, component, of_kind, rendered, the
 from tests.deploy.variants import VARIANTS
@@ -33,7 +31,7 @@ def test_it_reads_what_pages_are_made_of_and_writes_nothing() -> None:
     """Exactly the kinds that are read, and whose lists people's rights are about; of writes only the two reviews, which store nothing."""
     rules = the(rendered(ON), "ClusterRole", of=CONSOLE)["rules"]
     may = {(group, plural): tuple(rule["verbs"]) for rule in rules for group in rule["apiGroups"] for plural in rule["resources"]}
-    read = {(kind.group, kind.plural) for kind in (*OURS, *kinds(catalog(), widest(catalog())), *OWNERS)}
+    read = {(kind.group, kind.plural) for kind in (*OURS, *scanned_kinds(catalog()))}
     read |= {(kind.group, kind.plural) for kind in (*NAMESPACED.values(), *CLUSTER_WIDE.values(), *REPORTS)}
     assert {kind for kind, verbs in may.items() if verbs == ("create",)} == REVIEWS
     assert {kind for kind, verbs in may.items() if verbs == ("get", "list")} == read

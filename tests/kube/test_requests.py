@@ -45,7 +45,7 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
 
 
 def names(spec: Raw) -> list[tuple[str, str]]:
-    return [(one.level.who, one.name) for one in shortfalls(Pod({"spec": spec}))]
+    return [(level.who, name) for level, name in shortfalls(Pod({"spec": spec}))]
 
 
 def container(limits: Raw | None, requests: Raw | None = None, name: str = "c") -> Raw:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from documents.files import read_items
 from policies.facts.cluster_facts import ClusterFacts
 from policies.offers.constraints import Compiler
-from sources.sources import SourceLoader, Sources, SourcesError, load_sources, options, read_dumps
+from sources.sources import SourceLoader, Sources, SourcesError, load_sources, options
 
 POLICY = "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: {name: mine}\nspec: {default: {acceleratorTaints: Tolerate}}\n"
 
@@ -23,14 +24,14 @@ def errors(sources: Sources) -> list[str]:
 
 def test_without_policies_the_shipped_default_acts() -> None:
     """No hidden behaviour: it is an object in a file."""
-    assert [compiled.policy.id for compiled in load_sources(Sources()).snapshot.policies] == ["ClusterGPUPolicy/berth-default"]
+    assert [compiled.id for compiled in load_sources(Sources()).snapshot.policies] == ["ClusterGPUPolicy/berth-default"]
 
 
 def test_named_policies_replace_the_default(tmp_path: Path) -> None:
     """What is named is all that acts."""
     (tmp_path / "mine.yaml").write_text(POLICY)
     loaded = load_sources(Sources(policies=(str(tmp_path),), platforms=("gke",)))
-    assert [compiled.policy.id for compiled in loaded.snapshot.policies] == ["ClusterGPUPolicy/mine"]
+    assert [compiled.id for compiled in loaded.snapshot.policies] == ["ClusterGPUPolicy/mine"]
     assert loaded.snapshot.placed
 
 
@@ -54,7 +55,7 @@ def test_facts_are_read_from_lists_and_documents(tmp_path: Path) -> None:
         "- {apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n"
         "apiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {gpu: t4}}\n"
     )
-    items, wrong = read_dumps([str(tmp_path)])
+    items, wrong = read_items([str(tmp_path)])
     assert wrong == []
     facts = ClusterFacts.from_objects(item.value for item in items)
     assert facts.namespaces == {"a": {"team": "x"}}
@@ -65,7 +66,7 @@ def test_facts_that_are_no_objects_are_told(tmp_path: Path) -> None:
     """A list inside a List and a bare text have their path in the message; the rest is still read."""
     file = tmp_path / "facts.yaml"
     file.write_text("kind: List\nitems:\n- text\n- {kind: Namespace, metadata: {name: a}}\n")
-    items, wrong = read_dumps([str(file)])
+    items, wrong = read_items([str(file)])
     assert [item.value["metadata"]["name"] for item in items] == ["a"]
     assert len(wrong) == 1
     assert "items[0]" in str(wrong[0])

@@ -32,3 +32,15 @@ def test_policies_of_a_dump_are_in_force(tmp_path: Path, dumped: tuple[str, ...]
         files.append(str(tmp_path / f"{name}.policy"))
     world = read_world(WorldBuilder(catalog(), OPTIONS, prices(catalog())), files, origin.dumps, catalog())
     assert world.policies == active
+
+
+def test_facts_of_a_dump_are_trimmed_as_those_of_a_cluster(tmp_path: Path) -> None:
+    """A node has its labels and none of its images; an object of another API group that has the name of a kind is no fact."""
+    node = thing("Node", "node", zone="a") | {"status": {"images": [{"names": ["x"]}], "allocatable": {"cpu": "4"}}}
+    other = thing("ClusterPolicy", "kyverno", api_version="kyverno.io/v1")
+    origin = written(tmp_path, node, other, thing("Pod", "p", "team"), policy("own"))
+    world = read_world(WorldBuilder(catalog(), OPTIONS, prices(catalog())), (), origin.dumps, catalog())
+    assert sorted(world.objects) == [("ClusterGPUPolicy", "", "own"), ("Node", "", "node")]
+    fact = world.objects["Node", "", "node"]
+    assert fact is not None
+    assert (fact["metadata"]["labels"], fact["status"]) == ({"zone": "a"}, {"allocatable": {"cpu": "4"}})

@@ -63,7 +63,7 @@ def _share_catalog() -> None:
 
 
 def _share_tables() -> None:
-    make = compilation.tables_of
+    make: Callable[..., dict[str, Table]] = vars(compilation)["tables_of"]
 
     @lru_cache(_MOST)
     def made(
@@ -86,4 +86,4 @@ def _share_tables() -> None:
     ) -> dict[str, Table]:
         return dict(made(_Same(catalog), tuple(platforms), mig_strategy, families, tuple(templates), unmaintained))
 
-    compilation.tables_of = tables_of
+    vars(compilation).update(tables_of=tables_of)

@@ -37,7 +37,7 @@ def test_a_policy_that_is_gone_counts_as_other() -> None:
 
 def test_twenty_thousand_hostile_verdicts_make_a_bounded_number_of_series() -> None:
     """Over the cap, and for names of no policy, they count as other; room that comes free is used."""
-    metrics, policies = new(with_policies(2_500)), [compiled.policy.id for compiled in with_policies(2_500).policies]
+    metrics, policies = new(with_policies(2_500)), [compiled.id for compiled in with_policies(2_500).policies]
     for i in range(20_000):
         known, rule = policies[i % 2_500], ("tolerations", "disruption", "mig_resources")[i % 3]
         audit_outcomes = AuditOutcome(policy=f"ClusterGPUPolicy/{i}\n\"{{}}'", mode=MODES[i // 3 % 3], edits=edited((), rule).edits)
@@ -63,14 +63,14 @@ def test_the_clusters_policies_have_series_whatever_tenants_write() -> None:
     cluster = [replace(first, policy=replace(first.policy, name=f"c{i}")) for i in range(1_000)]
     metrics = new(library().with_policies([*loud, *others, *cluster]))
     for compiled in (*loud, *others, *cluster):
-        metrics.decided("mutate", "CREATE", edited([compiled.policy.id]))
+        metrics.decided("mutate", "CREATE", edited([compiled.id]))
     named = [labels["policy"] for labels in series(metrics, OUTCOMES) if labels["policy"] != OTHER]
     assert sum(name.startswith("GPUPolicy/loud/") for name in named) == MOST_OF_ONE
     assert sum(name.startswith("GPUPolicy/") for name in named) == MOST_OF_TENANTS
     assert len(named) == MOST_POLICY_SERIES
     metrics.snapshot_swapped(library().with_policies([*loud[200:], *cluster]), NOW)
     for compiled in loud[200:]:
-        metrics.decided("mutate", "CREATE", edited([compiled.policy.id]))
+        metrics.decided("mutate", "CREATE", edited([compiled.id]))
     named = [labels["policy"] for labels in series(metrics, OUTCOMES) if labels["policy"] != OTHER]
     assert sum(name.startswith("GPUPolicy/") for name in named) == MOST_OF_ONE, "room that comes free is used"
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,14 +21,13 @@ from cluster.reports.policy_counts import PolicyCounts
 from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
 from cluster.reports.stored_reports import FORMS, ReportForm, StoredReports
 from cluster.reports.writer import ReportWriter
-from cluster.survey.owners import REPLICA_SETS
-from cluster.survey.pods import pods
-from cluster.survey.workloads import workloads
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
-from cluster.watch.kinds import DECISIVE, Watched
+from cluster.watch.kinds import DECISIVE, PODS, REPLICA_SETS, Watched
 from cluster.watch.reflector import Reflector
 from cluster.watch.store import Store
+from cluster.watch.trims import PodTrim
+from cluster.watch.workload_kinds import workloads
 from policies.state.objects import Key, ObjectEntry
 from policies.state.updater import Options, Update, Updater
 from sources.sources import ClusterSource
@@ -63,7 +63,7 @@ class Auditor:
         self._watch = float(source.watch)
         self._reflectors = [self._following(kind, self._facts) for kind in DECISIVE]
         wide = widest(catalog)
-        self._reflectors.append(self._following(pods(catalog, wide), self._pods))
+        self._reflectors.append(self._following(replace(PODS, trim=PodTrim(wide, places=False)), self._pods))
         self._reflectors.append(self._following(REPLICA_SETS, self._owners))
         self._reflectors += [self._following(kind, self._workloads) for kind in workloads(catalog, wide)]
         self._custom = CustomKinds(client, self._gate, log.tell, partial(self._following, times=LONGER), catalog, wide, self._workloads)

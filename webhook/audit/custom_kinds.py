@@ -14,13 +14,13 @@ from cluster.client.api_client import Client
 from cluster.client.errors import Garbled, Rejected, Unreachable
 from cluster.client.new_errors import NewErrors
 from cluster.reports.queues import Bases, WorkloadQueue
-from cluster.survey.custom_workloads import as_served, base_kinds, custom_workloads, resting
 from cluster.watch.backoff import Backoff, jittered
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.discovery import Discovery, Served
 from cluster.watch.kinds import Watched
 from cluster.watch.reflector import FORBIDDEN, Reflector
 from cluster.watch.store import Store, Tell
+from cluster.watch.workload_kinds import as_served, base_kinds, custom_workloads, resting
 from documents.yaml_reader import one_value
 from policies.pods.projection import Reads
 from policies.workloads.pods import Around

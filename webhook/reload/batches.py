@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from cluster.watch.backoff import jittered
+from cluster.watch.backoff import doubled_pause
 from cluster.watch.delta_queue import DeltaQueue
 from kube.tree import Raw
 from policies.state.objects import Key, id_of
@@ -24,7 +24,7 @@ Changes = Mapping[Key, Raw | None]
 
 def pause(failures: int) -> float:
     """Return the seconds before changes are taken again after so many failures in a row."""
-    return jittered(min(AGAIN, FIRST * 2.0 ** min(failures, 10)))
+    return doubled_pause(failures, FIRST, AGAIN)
 
 
 class Applied(NamedTuple):

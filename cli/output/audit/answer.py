@@ -84,7 +84,7 @@ def format_answer(form: str, answer: AuditAnswer, screen: Terminal = PLAIN) -> s
 
 def audit_lines(answer: AuditAnswer) -> list[AuditLine]:
     """Return a line for each namespace, and one for each policy that applies there."""
-    modes = {compiled.policy.id: compiled.mode for compiled in answer.snapshot.policies}
+    modes = {compiled.id: compiled.mode for compiled in answer.snapshot.policies}
     found: dict[tuple[str, str], AuditLine] = {}
 
     def line(namespace: str, policy: str) -> AuditLine:

@@ -2,7 +2,7 @@
 
 The strict parser, the JSON schema, the CustomResourceDefinitions, docs/reference.md and the texts of statuses
 and of ``berth effective`` (``policies.objects.wording``) are derived from it: a new field is one entry in
-``policy_spec`` or ``node_template_spec`` and an attribute in ``policies.policy``.
+``policy_spec`` or ``NODE_TEMPLATE`` and an attribute in ``policies.policy``.
 """
 
 from __future__ import annotations
@@ -10,12 +10,53 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import get_args
 
-from catalog.shapes.scalars import PatternText
-from catalog.shapes.structs import Struct
+from catalog.shapes.scalars import Name, PatternText
+from catalog.shapes.structs import Field, Items, Struct
 from policies.objects import parts as part
-from policies.objects.definition.node_template_spec import NODE_TEMPLATE
+from policies.objects import validation as between
 from policies.objects.definition.policy_spec import POLICY
 from policies.objects.field_types import Kind
+
+_GPUS = Struct(
+    build=part.with_machine(lambda **given: given),
+    rules=(between.profiles_need_mig,),
+    fields=(
+        Field(
+            name="vendors", shape=Items(of=Name(noun="GPU vendor", known="vendors")), example="[nvidia]",
+            description="Vendors of the GPUs.",
+        ),
+        *part.machine("memory"),
+        Field(
+            name="sharing", shape=Items(of=part.SHARING), example="[TimeSliced]",
+            description="How these nodes share their GPUs. Needed with Karpenter, whose own nodes have whole GPUs.",
+        ),
+        Field(
+            name="migProfiles", store="mig_profiles", shape=Items(of=Name(noun="MIG profile", known="migProfiles")), example="[1g.10gb]",
+            description="MIG slices of these nodes. Requires `sharing: [MIG]`.",
+        ),
+    ),
+)  # fmt: skip
+
+NODE_TEMPLATE = Struct(
+    build=lambda gpus=None, **given: {**given, **(gpus or {})},
+    fields=(
+        Field(
+            name="gpus", attribute="", shape=_GPUS, example="{families: {in: [ampere]}}",
+            description="The GPUs of these nodes. A new model matches as soon as the catalog has it.",
+        ),
+        part.capacity("Capacity types of these nodes."),
+        Field(
+            name="labels", shape=part.labels(least=1), required=True, example="{karpenter.sh/nodepool: gpu-a100}",
+            description="Labels that only these nodes have. Pods with this template get them as required node affinity.",
+        ),
+        Field(
+            name="taints", words="taints {}", shape=Items(of=part.TAINT, least=0),
+            description="Taints of these nodes. Pods with this template tolerate them.",
+            example="[{key: pool, value: a100, effect: NoSchedule}]",
+        ),
+    ),
+)  # fmt: skip
+
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NAME = PatternText(wanted="a DNS subdomain", pattern=part.DNS_SUBDOMAIN)

@@ -6,14 +6,141 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from catalog.shapes.scalars import Name, PatternText, Whole, WordChoice
-from catalog.shapes.structs import Field, Items, Struct
+from catalog.shapes.structs import Field, Items, Shape, Struct
 from policies import policy
 from policies.objects import parts as part
 from policies.objects import validation as between
-from policies.objects.definition import queue_spec as queue
-from policies.objects.definition import running_spec as running
-from policies.objects.field_types import Kind, SliceSize, Span, TemplateName, UsableMemory
+from policies.objects.field_types import Kind, Memory, SliceSize, Span, TemplateName, UsableMemory
 from policies.verdict import MODES
+
+# --- how a pod runs, whatever node it is on -----------------------------------------------------------------------------
+
+_CLASS = PatternText(wanted="the name of a class", pattern=part.DNS_SUBDOMAIN)
+_SCHEDULER = PatternText(wanted="the name of a scheduler", pattern=part.DNS_SUBDOMAIN)
+
+_RUNNING_REQUIRED = (
+    Field(
+        name="maxRuntime", store="max_runtime", merge="least", shape=Span(), example="48h",
+        description="Maximum `activeDeadlineSeconds`. A pod with a longer deadline is denied; a pod without a deadline gets this one. A"
+        " Deployment replaces a pod that reaches its deadline.",
+    ),
+)  # fmt: skip
+_RUNNING_DEFAULTS = (
+    Field(
+        name="maxRuntime", store="max_runtime", shape=Span(), example="24h",
+        description="The `activeDeadlineSeconds` of a pod that has none, unless its `berth.dev/expected-duration` is longer. "
+        "Not for services, unless the policy names the workload.",
+    ),
+    Field(
+        name="sharedMemory", store="shared_memory", merge="most", shape=Memory(), example="8Gi",
+        description="Size of a memory volume at `/dev/shm`, for GPU containers without a volume there. The content counts "
+        "against the container's memory limit.",
+    ),
+    Field(
+        name="runtimeClass", store="runtime_class", shape=_CLASS, example="nvidia",
+        description="The `runtimeClassName` of a pod that has none. The RuntimeClass must exist.",
+    ),
+    Field(
+        name="priorityClass", store="priority_class", shape=_CLASS, example="gpu-batch",
+        description="The `priorityClassName` of a pod that has none. The PriorityClass must exist. In a GPUPolicy only a class that"
+        " `allow.priorityClasses` grants.",
+    ),
+    Field(
+        name="schedulerName", store="scheduler_name", shape=_SCHEDULER, example="gpu-packing",
+        description="The scheduler of a pod that names none, such as the profile that `berth export scheduler` prints. If it "
+        "is not running, the pod stays Pending.",
+    ),
+    Field(
+        name="topology", shape=part.KEY, example="topology.kubernetes.io/zone",
+        description="A node label, such as the platform's block or rack. Pods of one workload prefer nodes with the same value, unless"
+        " they have pod affinity.",
+    ),
+    Field(
+        name="networkDevices", store="network_devices", example="All",
+        shape=WordChoice(values=("All",), means=MappingProxyType({"All": True})),
+        description="A container that requests every GPU of its machine also requests all network devices (`vpc.amazonaws.com/efa: 32` on a"
+        " p5.48xlarge). Only if every machine that the pod may run on has that many. Needs their device plugin.",
+    ),
+)  # fmt: skip
+_RUNNING_ALLOWED = (
+    Field(
+        name="priorityClasses", store="priority_classes", merge="union", shape=Items(of=_CLASS), example="[gpu-batch]",
+        description="Priority classes that GPUPolicies may set.",
+    ),
+)  # fmt: skip
+
+# --- queues -------------------------------------------------------------------------------------------------------------
+
+_QUEUE = PatternText(wanted="the name of a queue", pattern=part.DNS_SUBDOMAIN, most=63)
+_PARTITION = PatternText(wanted="the name of a partition", pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", most=63)
+_ANY_QUEUE = PatternText(wanted="the name of a queue, or *", pattern=rf"^(\*|{part.DNS_SUBDOMAIN[1:-1]})$", most=63)
+_ANY_PARTITION = PatternText(wanted="the name of a partition, or *", pattern=r"^(\*|[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)$", most=63)
+"""The names of Kueue's and KAI's queues are label values too, of 63 characters at most."""
+_SYSTEMS = ("kueue", "kai", "volcano", "slurm")
+
+_ONE = Struct(
+    build=policy.QueueName,
+    one_of=_SYSTEMS,
+    rules=(between.topology_needs_kueue,),
+    fields=(
+        Field(
+            name="kueue", shape=_QUEUE, example="team-a",
+            description="LocalQueue of Kueue, as label `kueue.x-k8s.io/queue-name` of the workload that Kueue manages, not of its pods.",
+        ),
+        Field(
+            name="topology", shape=part.KEY, example="cloud.provider.com/topology-block",
+            description="With `kueue`: the topology level at which pods of one GPU template prefer to be together, as annotation"
+            " `kueue.x-k8s.io/podset-preferred-topology` of the template. Every flavor for these pods must have this level;"
+            " otherwise Kueue never admits the workload.",
+        ),
+        Field(
+            name="kai", shape=_QUEUE, example="team-a",
+            description="Queue of KAI, as label `kai.scheduler/queue`, with KAI's scheduler.",
+        ),
+        Field(
+            name="volcano", shape=_QUEUE, example="gpu",
+            description="Queue of Volcano, as annotation `scheduling.volcano.sh/queue-name`, with Volcano's scheduler.",
+        ),
+        Field(
+            name="slurm", shape=_PARTITION, example="gpu",
+            description="Partition of Slurm. Berth writes it as an annotation on a new workload or a pod without an owner, and sets Slurm"
+            " bridge's scheduler. The time limit comes from `berth.dev/expected-duration`, or else from `activeDeadlineSeconds`.",
+        ),
+    ),
+)  # fmt: skip
+
+
+def _several(name: str, shape: Shape, example: str, description: str) -> Field:
+    return Field(name=name, shape=Items(of=shape, most=64), example=example, description=description)
+
+
+_SOME = Struct(
+    build=policy.Queues,
+    any_of=_SYSTEMS,
+    fields=(
+        _several(
+            "kueue", _ANY_QUEUE, "[team-a]",
+            "LocalQueues of Kueue, or `*` for any. If Kueue suspends the workload, as it does Jobs, a controller in the"
+            " catalog's `podMakers` must create its pods. Other pods are admitted only with Kueue's scheduling gate, if the server has"
+            " `--queues kueue`.",
+        ),
+        _several("kai", _ANY_QUEUE, "[team-a]", "Queues of KAI, or `*` for any."),
+        _several("volcano", _ANY_QUEUE, "[gpu]", "Queues of Volcano, or `*` for any."),
+        _several("slurm", _ANY_PARTITION, "[gpu]", "Partitions of Slurm, by Slurm bridge, or `*` for any."),
+    ),
+)  # fmt: skip
+
+_QUEUE_REQUIRED = Field(
+    name="queue", shape=_SOME, example="{kai: [team-a]}",
+    description="Queues that GPU pods must use. A pod that names a node, another scheduler, another queue or no queue is "
+    "denied. With several policies, a queue must be in all of them.",
+)  # fmt: skip
+_QUEUE_DEFAULT = Field(
+    name="queue", shape=_ONE, example="{kai: team-a}",
+    description="Queue of a GPU pod that names neither a queue nor a scheduler. It takes precedence over `schedulerName`. If "
+    "the queue system is not running, the pod stays Pending.",
+)  # fmt: skip
+
 
 _CLUSTER: tuple[Kind, ...] = ("ClusterGPUPolicy",)
 _NO_SPACE = r"^[^\s\x0b]+$"
@@ -126,8 +253,8 @@ _REQUIRE = Struct(
                 ),
             ),
         ),
-        *running.REQUIRED,
-        queue.REQUIRED,
+        *_RUNNING_REQUIRED,
+        _QUEUE_REQUIRED,
     ),
 )  # fmt: skip
 
@@ -178,8 +305,8 @@ _DEFAULT = Struct(
             name="repair", merge="union", shape=Items(of=WordChoice(values=("accelerators",))), example="[accelerators]",
             description="Sets a request that differs from its limit to that limit, and a missing limit to the request.",
         ),
-        *running.DEFAULTS,
-        queue.DEFAULT,
+        *_RUNNING_DEFAULTS,
+        _QUEUE_DEFAULT,
     ),
 )  # fmt: skip
 
@@ -194,7 +321,7 @@ _ALLOW = Struct(
             name="tolerations", merge="union", shape=part.TOLERATIONS, example="[{key: team}]",
             description="Tolerations that GPUPolicies may add.",
         ),
-        *running.ALLOWED,
+        *_RUNNING_ALLOWED,
     ),
 )  # fmt: skip
 

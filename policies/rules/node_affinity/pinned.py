@@ -30,13 +30,12 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
     yield from _foreign(plan)
     node = plan.pod.node_name or plan.pod.pinned_node
     if not node:
-        if plan.pod.pinned_node is not None:
-            yield from _daemon(plan)
+        if plan.pod.pinned_node is not None and plan.space.possible_anywhere() and not plan.space.left(plan.required):
+            yield Remark(code="BERTH-213", found=phrase("daemon"), rule=NAME)
         return
     labels = plan.snapshot.cluster.nodes.get(node)
-    policies = who(plan.constraints)
     if labels is None:
-        yield Remark(code="BERTH-213", found=phrase("unknown"), rule=NAME, policies=policies)
+        yield Remark(code="BERTH-213", found=phrase("unknown"), rule=NAME, policies=who(plan.constraints))
         return
     labels = platform_detection.newer(plan.snapshot.catalog, labels)
     carried = list(_carried(plan, labels))
@@ -52,7 +51,6 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             advice=phrase("fix"),
             more=(detail_constraints(plan.constraints),),
             rule=NAME,
-            policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
             fixes=_let_go(plan),
@@ -66,7 +64,6 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             advice=phrase("fix"),
             more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), detail_constraints(plan.constraints)),
             rule=NAME,
-            policies=policies,
             path=_place(plan),
             fields=fields(plan.constraints),
             fixes=_let_go(plan),
@@ -84,7 +81,6 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
                 advice=phrase("ask for device"),
                 more=(detail_constraints(demands),),
                 rule=NAME,
-                policies=who(demands),
                 fields=fields(demands),
                 fixes=request_whole(known, plan.snapshot.catalog) if (known := plan.snapshot.resource(name)) else (),
             )
@@ -111,20 +107,12 @@ def _shown(plan: Plan, table: Table, rows: int, labels: Mapping[str, str]) -> st
     one that identifies its machine."""
     platform = table.platform
     axis = next((c.axis for c in plan.constraints if not rows & c.rows), "machine")
-    of_axis = {"capacity": platform.capacity_keys, "sharing": _sharing_keys(plan, table)}.get(axis, ())
+    sharing_keys = tuple(key for variant in plan.snapshot.catalog.schemes[platform.sharing].variants for key in variant.labels)
+    of_axis = {"capacity": platform.capacity_keys, "sharing": sharing_keys}.get(axis, ())
     telling = [key for key in platform.labels if key in _telling(table, labels)]
     known = [key for key in telling if _known(table, key, labels)]
     key = next(key for key in (*of_axis, *known, *telling, *platform.labels) if key in labels)
     return f"{key}={labels[key]}"
-
-
-def _sharing_keys(plan: Plan, table: Table) -> tuple[str, ...]:
-    return tuple(key for variant in plan.snapshot.catalog.schemes[table.platform.sharing].variants for key in variant.labels)
-
-
-def _daemon(plan: Plan) -> Iterator[Remark]:
-    if plan.space.possible_anywhere() and not plan.space.left(plan.required):
-        yield Remark(code="BERTH-213", found=phrase("daemon"), rule=NAME)
 
 
 def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int]]:

@@ -12,12 +12,11 @@ from itertools import islice
 from catalog import Catalog, Resource
 from catalog.nearest import nearest, nearest_slice, of_model
 from kube.tree import Path
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.constraints import Constraint, fields, meet, who
 from policies.offers.selectors import natural, value_among
 from policies.offers.table import AXES, Host, Table
-from policies.planning.expressible import sayable
+from policies.planning.affinity_terms import sayable
 from policies.planning.feasibility import AuthorExpression, Cell, list_bracketed
 from policies.planning.plan import Plan
 from policies.planning.requirement_words import NODE_SELECTOR, author_path, list_constraints, place_of_label
@@ -47,7 +46,7 @@ def remark_placement(plan: Plan) -> Iterator[Remark]:
     for asked in plan.asked:
         name = asked.resource.name
         if unlisted_accelerators.is_unknown(asked.resource):
-            yield unlisted_accelerators.unknown(name, NAME, tuple(c.policy.id for c in plan.policies))
+            yield unlisted_accelerators.unknown(name, NAME, tuple(c.id for c in plan.policies))
         elif plan.constraints and not on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
             yield _without_nodes(plan, phrase("unknown model" if plan.snapshot.places(asked.resource) else "not evaluated", name=name))
     if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
@@ -97,7 +96,7 @@ def _unknown_values(plan: Plan) -> Iterator[Remark]:
 def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     """With, where a machine is new to everybody, by what its nodes will be known to be what is required."""
     platform, unknown = cell.table.platform, _unknown_value(plan, cell, authored)
-    if platform.labels.get(authored.key) != "type" or plan.actor.affinity != "write" or not plan.snapshot.placed:
+    if platform.labels.get(authored.key) != "type" or not plan.writes:
         return unknown
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
     if key is None:

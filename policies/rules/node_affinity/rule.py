@@ -19,8 +19,7 @@ from typing import Any
 from kube.pod import TERMS
 from kube.tree import Path, Raw
 from policies.offers.table import AXES, Axis
-from policies.planning.affinity_terms import PlatformTerm, WrittenExpression, held, term_plans
-from policies.planning.expressible import sayable
+from policies.planning.affinity_terms import PlatformTerm, WrittenExpression, held, sayable, term_plans
 from policies.planning.feasibility import Cell
 from policies.planning.plan import Plan
 from policies.request import Request
@@ -32,7 +31,7 @@ INEXPRESSIBLE = "BERTH-205"
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Yield the edits term by term; a copy is inserted behind its original, so later indices move."""
-    if plan.actor.affinity != "write" or not plan.snapshot.placed or not plan.space.wanted:
+    if not plan.writes or not plan.space.wanted:
         return
     found, of_terms = term_plans(plan)
     yield from of_terms
@@ -88,7 +87,8 @@ def _appended(index: int, added: Sequence[WrittenExpression]) -> Iterator[Edit]:
 
 
 def _edit(path: Path, value: Any, added: Sequence[WrittenExpression]) -> Edit:
-    return Edit(op="add", path=path, value=value, rule=added[0].rule if added else NAME, policies=_who(added))
+    policies = added[0].policies if len(added) == 1 else tuple(sorted({name for w in added for name in w.policies}))
+    return Edit(op="add", path=path, value=value, rule=added[0].rule if added else NAME, policies=policies)
 
 
 def _raw(written: WrittenExpression) -> Raw:
@@ -97,17 +97,12 @@ def _raw(written: WrittenExpression) -> Raw:
     return {"key": expression.key, "operator": expression.operator, **values}
 
 
-def _who(added: Sequence[WrittenExpression]) -> tuple[str, ...]:
-    return added[0].policies if len(added) == 1 else tuple(sorted({name for w in added for name in w.policies}))
-
-
 # --- judging ------------------------------------------------------------------------------------------------
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
     """Yield violations for placement that the pod and the policies make impossible, and remarks on what they
     leave open."""
-    yield from (v for v in plan.violations if v.rule == NAME)
     yield from remarks.remark_placement(plan)
     if plan.actor.affinity == "no":
         yield from pinned.check(plan)
@@ -119,14 +114,14 @@ def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
     elif request.phase == "mutate":
         yield from _clashes(plan)
         yield from _divided(plan)
-    elif plan.actor.affinity == "write" and plan.snapshot.placed:
+    elif plan.writes:
         yield from _outside(plan)
 
 
 def _clashes(plan: Plan) -> Iterator[Violation | Remark]:
     """Yield a violation only if every remaining term names a value that the expression to write on its key
     excludes."""
-    if plan.actor.affinity != "write" or not plan.snapshot.placed or not any(cell.undecided for cell in plan.space.cells):
+    if not plan.writes or not any(cell.undecided for cell in plan.space.cells):
         return
     plans, of_terms = term_plans(plan)
     yield from of_terms
@@ -145,7 +140,7 @@ def _divided(plan: Plan) -> Iterator[Violation]:
     """
     demands = plan.demands
     axes = [axis for axis in AXES if demands.cluster[axis] and demands.own[axis]]
-    if not axes or plan.actor.affinity != "write" or not plan.snapshot.placed:
+    if not axes or not plan.writes:
         return
     cells = [cell for cell in plan.space.cells if cell.possible]
     for parts in (*((axis,) for axis in axes), axes):

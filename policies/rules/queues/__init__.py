@@ -1,2 +1,2 @@
 """Rules about the queue in which a pod waits: the one that a default gives it, and those that are required
-(``policies.queues``)."""
+(``policies.planning.queues``)."""

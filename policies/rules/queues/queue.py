@@ -20,14 +20,11 @@ from math import ceil
 from kube.pod import Pod
 from kube.tree import Path
 from policies.fixes import Fix, leave_out, write
-from policies.messages import At, Phrase, phrase
-from policies.objects.wording import cut_text
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.planning.plan import Plan
+from policies.planning.queues import DefaultQueue, Past, Required, grouping_paths, past, scheduler_of, silent
 from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, SLURM, SLURM_TIME, System, owners_of, value_of
-from policies.queues.joining import Idle, JoinedQueue, grouping_paths, scheduler_of, silent
-from policies.queues.judging import Past, past
-from policies.queues.merged_queues import Required
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field
 
@@ -49,13 +46,13 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     default, joined = plan.settings.queues.default, plan.joined
     if default is not None and default.value is None and silent(plan.pod, plan.actor):
         yield default.differs("queue", NAME)
-    if isinstance(joined, Idle):
+    if joined is not None and joined.why is not None:
         yield idle(joined.why, joined)
-    elif isinstance(joined, JoinedQueue):
+    elif joined is not None:
         yield from _written(plan, joined)
 
 
-def _written(plan: Plan, joined: JoinedQueue) -> Iterator[Edit | Remark]:
+def _written(plan: Plan, joined: DefaultQueue) -> Iterator[Edit | Remark]:
     system = joined.system
     if joined.moves:
         yield Edit(op="add", path=_SCHEDULER, value=system.scheduler, rule=NAME, policies=joined.policies)
@@ -69,10 +66,10 @@ def _written(plan: Plan, joined: JoinedQueue) -> Iterator[Edit | Remark]:
         yield Edit(op="add", path=("metadata", "annotations", SLURM_TIME), value=minutes, rule=NAME, policies=joined.policies)
 
 
-def idle(why: str, default: JoinedQueue | Idle) -> Remark:
+def idle(why: str, default: DefaultQueue) -> Remark:
     """Return the remark that a default does not act as given. ``why``: a phrase of BERTH-227."""
     found = phrase(why, queue=default.queue, system=default.system.title, key=At(default.system.path))
-    return Remark(code="BERTH-227", found=found, rule=NAME, policies=default.policies, fields=at_field(_DEFAULT, default.policies))
+    return Remark(code="BERTH-227", found=found, rule=NAME, fields=at_field(_DEFAULT, default.policies))
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
@@ -80,7 +77,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     required = plan.settings.queues.required
     if required is None:
         return
-    joined = plan.joined if isinstance(plan.joined, JoinedQueue) else None
+    joined = plan.joined if plan.joined is not None and plan.joined.why is None else None
     kueue = "kueue" in plan.snapshot.queues
     found = past(plan.pod, request.user, required, plan.snapshot.catalog, pods_in_kueue=kueue, joined=joined)
     if found is not None:
@@ -158,7 +155,6 @@ def violation(found: Past, required: Required) -> Violation:
         advice=_advice(found, required),
         more=tuple(_more(found, required)),
         rule=NAME,
-        policies=required.policies,
         path=found.path,
         fields=at_field(FIELD, required.policies),
         fixes=_fixes(found, required),

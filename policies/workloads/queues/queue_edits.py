@@ -6,15 +6,14 @@ A default never moves a workload that names a queue of any system, or whose pods
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from kube.pod import DEFAULT_SCHEDULER
 from kube.tree import Path, map_at
 from policies.offers.constraints import Compiled
 from policies.planning import plan
-from policies.pods.queue_systems import KUEUE, SLURM, SLURM_TIME, SYSTEMS, System, given_queue
-from policies.queues.joining import Idle, Why, silent
+from policies.planning.queues import DefaultQueue, default_queue, silent
+from policies.pods.queue_systems import KUEUE, SLURM, SLURM_TIME, SYSTEMS, given_queue
 from policies.rules.queues.queue import NAME, idle
 from policies.state.snapshot import Facts
 from policies.verdict import Edit, Remark
@@ -35,15 +34,6 @@ _ELASTIC = "kueue.x-k8s.io/elastic-job"
 """Annotation of a Job that Kueue resizes: it denies one with a preferred topology (kueue pkg/controller/jobs/job, webhook)."""
 _TIME: Path = ("metadata", "annotations", SLURM_TIME)
 _MINUTE = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DefaultQueue:
-    """The queue that a default gives."""
-
-    system: System
-    queue: str
-    policies: tuple[str, ...]
 
 
 def write_queue(made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: Facts) -> Iterator[Edit | Remark]:
@@ -71,10 +61,10 @@ def _edit(path: Path, value: str, policies: tuple[str, ...]) -> Edit:
     return Edit(op="add", path=path, value=value, rule=NAME, policies=policies)
 
 
-def _queue(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled]) -> _DefaultQueue | Remark | None:
+def _queue(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled]) -> DefaultQueue | Remark | None:
     if not any(takes(made.known, system) for system in (KUEUE, SLURM)) or any(said(made, system) is not None for system in SYSTEMS):
         return None
-    found: list[_DefaultQueue | Remark] = []
+    found: list[DefaultQueue | Remark] = []
     for one in asking:
         given_here = _of_pod(made, one, policies)
         if given_here is None or isinstance(given_here, Remark):
@@ -83,7 +73,7 @@ def _queue(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Co
     return found[0] if found and all(one == found[0] for one in found) else None
 
 
-def _of_pod(made: QueuedWorkload, one: Asking, policies: Sequence[Compiled]) -> _DefaultQueue | Remark | None:
+def _of_pod(made: QueuedWorkload, one: Asking, policies: Sequence[Compiled]) -> DefaultQueue | Remark | None:
     """Return the queue that the default gives to one pod of the workload, or why none."""
     pod, merged = one.subject.pod, one.under(policies)
     default = merged.default
@@ -97,16 +87,8 @@ def _of_pod(made: QueuedWorkload, one: Asking, policies: Sequence[Compiled]) -> 
         return None
     if pod.scheduler not in ("", DEFAULT_SCHEDULER, system.scheduler):
         return None
-    found = _DefaultQueue(system=system, queue=queue, policies=default.policies)
-    if merged.required is not None and not merged.required.admits(system, queue):
-        return _idle(found, "queue not required")
-    if system is SLURM and pod.claims:  # its webhook denies such pods (slurm-bridge internal/admission)
-        return _idle(found, "queue and claims")
-    return found
-
-
-def _idle(one: _DefaultQueue, why: Why) -> Remark:
-    return idle(why, Idle(system=one.system, queue=one.queue, policies=one.policies, why=why))
+    given = default_queue(pod, system, queue, default.policies, merged.required)
+    return given if given.why is None else idle(given.why, given)
 
 
 def _minutes(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled], facts: Facts) -> int | None:

@@ -7,7 +7,7 @@ called for the kind, else on validate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kube import tree as json_tree
@@ -16,9 +16,8 @@ from policies.messages import Phrase
 from policies.offers.constraints import Compiled
 from policies.patch import applied
 from policies.patch.applied import Entry
-from policies.planning.outcome import Policies, PolicyOutcome, audit_outcomes, enforced_of
-from policies.queues.judging import Past
-from policies.queues.merged_queues import Required
+from policies.planning.outcome import Policies, PolicyOutcome, enforced_of, evaluate_under
+from policies.planning.queues import Past, Required
 from policies.request import Phase
 from policies.rules.queues import queue
 from policies.state.snapshot import Facts
@@ -64,24 +63,10 @@ def evaluate_queue(
         result = one.under(policies)
         return result._replace(patch=applied.finish(made.value, result.edits, valid_entries)) if mutates else result
 
-    outcome = evaluate(enforced)
-    is_first = update or phase == _first(made)
-    audited, uncounted = audit_outcomes(matched, outcome, evaluate, _EACH * len(pods.asking)) if is_first else ((), 0)
-    return Verdict(
-        edits=outcome.edits,
-        violations=() if mutates else outcome.violations,
-        remarks=outcome.remarks,
-        audit_outcomes=audited,
-        uncounted=uncounted,
-        matched=tuple(c.policy.id for c in matched),
-        judged=bool(matched),
-        patch=outcome.patch,
-    )
-
-
-def _first(made: QueuedWorkload) -> Phase:
-    """Return the phase in which a new workload of this kind is first reviewed (``registration.entries``)."""
-    return "validate" if made.known.kueue is None else "mutate"
+    # a new workload of a kind that Kueue does not hold back is first reviewed by /validate (``registration.entries``)
+    is_first = update or phase == ("validate" if made.known.kueue is None else "mutate")
+    verdict = evaluate_under(matched, enforced, evaluate, _EACH * len(pods.asking) if is_first else None)
+    return replace(verdict, judged=bool(matched), violations=() if mutates else verdict.violations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,10 @@ from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.planning.devices import judges
 from policies.planning.plan import ReviewedPod
+from policies.planning.queues import MergedQueues, Past, Required, joining, merge_queues, scheduler_of
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
-from policies.queues import merged_queues as settings
-from policies.queues.joining import JoinedQueue, joining, scheduler_of
-from policies.queues.judging import Past
-from policies.queues.merged_queues import MergedQueues, Required
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.workloads import parts
@@ -68,7 +65,7 @@ class Asking:
     def under(self, policies: Sequence[Compiled]) -> MergedQueues:
         """Return what these policies say of its queue."""
         matched = [c for c in policies if c in self.subject.may_match]
-        return settings.merge_queues(matched, [c for c in matched if c in self.subject.matches])
+        return merge_queues(matched, [c for c in matched if c in self.subject.matches])
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +163,7 @@ def past(
 def leaving(made: QueuedWorkload, before: QueuedWorkload, policies: Sequence[Compiled]) -> Iterator[tuple[Past, Required]]:
     """Yield how an update takes a workload out of a queue that one of these policies requires, whatever its pods ask for by now: those
     that there are, and those that another controller makes of an older template, are in the queue that it says."""
-    for required in filter(None, (settings.merge_queues([compiled], ()).required for compiled in policies)):
+    for required in filter(None, (merge_queues([compiled], ()).required for compiled in policies)):
         for system in (system for system in READ_OF_OWNERS if required.of(system) and not required.admits(system, ANY)):
             was, now = said(before, system), said(made, system)
             if isinstance(was, str) and required.admits(system, was) and now is not None and not required.admits(system, str(now)):
@@ -181,7 +178,7 @@ def _past(made: QueuedWorkload, subject: ReviewedPod, merged: MergedQueues, requ
     pod, catalog = subject.pod, made.catalog
     by_controller = made.user in catalog.pod_makers
     joined = joining(pod, subject.actor, merged)
-    system = joined.system if isinstance(joined, JoinedQueue) else scheduler_of(pod.scheduler)
+    system = joined.system if joined is not None and joined.why is None else scheduler_of(pod.scheduler)
     if system is None and required.of(SLURM) and not required.of(KUEUE) and pod.scheduler in ("", DEFAULT_SCHEDULER):
         system = SLURM  # whose own webhook gives pods to its scheduler
     if system is not None and required.of(system):

@@ -30,16 +30,6 @@ def entries(policy_set: PolicySet) -> dict[Key, ObjectEntry]:
 def _entry(one: Policy | NodeTemplate) -> ObjectEntry:
     kind = "GPUNodeTemplate" if isinstance(one, NodeTemplate) else "ClusterGPUPolicy" if one.namespace is None else "GPUPolicy"
     namespace = "" if isinstance(one, NodeTemplate) else one.namespace or ""
-    understood = Understood(
-        kind=kind,  # type: ignore[arg-type]
-        namespace=namespace or None,
-        name=one.name,
-        policy=one if isinstance(one, Policy) else None,
-        template=one if isinstance(one, NodeTemplate) else None,
-        errors=(),
-        warnings=(),
-        templates=(),
-    )
     return ObjectEntry(
         kind=kind,  # type: ignore[arg-type]
         namespace=namespace,
@@ -48,7 +38,7 @@ def _entry(one: Policy | NodeTemplate) -> ObjectEntry:
         generation=1,
         resource_version="1",
         status={},
-        understood=understood,
+        understood=Understood(acting=one),
         acting=one,
         stale=False,
         spec="",

@@ -10,13 +10,13 @@ import pytest
 
 from cluster.watch.bounds import SHARE, ListBounds
 from cluster.watch.decoder import event
-from cluster.watch.delta_queue import AT_ONCE, AT_ONCE_BYTES, DeltaQueue, digest_of
+from cluster.watch.delta_queue import AT_ONCE, AT_ONCE_BYTES, DeltaQueue
 from cluster.watch.kinds import KINDS as KINDS_FOLLOWED
 from kube.tree import Raw
 from policies.document import UNREAD
 from policies.policy import API_VERSION
 from policies.state.objects import Key
-from tests.support.cluster.collecting_store import at_once
+from tests.support.cluster.collecting_store import at_once, digest_of
 from tests.support.counts import count
 
 KINDS = ("GPUPolicy", "ClusterGPUPolicy", "Node")

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.watch.kinds import KINDS, Watched, key_of
+from cluster.watch.kinds import KINDS, ROWS, Watched, key_of
 from policies.facts import cluster_facts
 from policies.objects import definition
 
@@ -156,3 +156,10 @@ def test_of_claims_the_requests_are_kept(kind: str, requests: object) -> None:
     assert cluster_facts.read_facts(kind, kept) == cluster_facts.read_facts(kind, value) != ()
     assert "opaque" not in str(kept)
     assert "selectors" not in str(kept)
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.kind)
+def test_an_object_without_contents_is_trimmed(row: Watched) -> None:
+    """Each kind that is read has a trim that needs names alone, and a path below its API group."""
+    assert row.trim({"metadata": {"name": "n", "namespace": "ns", "resourceVersion": "1"}}, row.api_version(row.versions[0]), row.kind)
+    assert row.path(row.versions[0], "ns", "n").startswith(f"/apis/{row.group}/" if row.group else "/api/v1/")

@@ -15,8 +15,8 @@ from analysis.audit.ledger import Ledger
 from analysis.audit.stored_pod import Controller, controller_of, stored, widest
 from analysis.audit.templates import STAND_IN, template_pods
 from catalog.prices import prices
-from cluster.survey.custom_workloads import base_kinds, custom_workloads
-from cluster.survey.workloads import PLURALS
+from cluster.watch.kinds import WORKLOADS
+from cluster.watch.workload_kinds import base_kinds, custom_workloads
 from policies.document import Document
 from policies.state.objects import Change, Key
 from policies.state.updater import AUTO, Options, Updater
@@ -112,7 +112,7 @@ class Audited:
             for one in api.list(version, kind):
                 changes[kind, one["metadata"].get("namespace", ""), one["metadata"]["name"]] = one
         snapshot = Updater(catalog(), Options(platforms=(AUTO,), mig_strategy=AUTO)).apply(changes, all_nodes=True).snapshot
-        kinds = [*((f"{group}/v1", kind) for group, kind in PLURALS), *self.custom()]
+        kinds = [*((f"{row.group}/v1", row.kind) for row in WORKLOADS), *self.custom()]
         owning = [("apps/v1", "ReplicaSet"), *kinds, ("v1", "Pod")]
         owned = [one for version, kind in owning for one in api.list(version, kind)]
         owners = {one["metadata"]["uid"]: above for one in owned if (above := controller_of(one["metadata"])) is not None}

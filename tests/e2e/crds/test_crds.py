@@ -71,7 +71,7 @@ def test_what_is_shipped_is_accepted(cluster: Cluster, value: Raw) -> None:
     reply = tried(cluster, value)
     assert reply.status == 201, reply.message
     before, after = understood(value), understood(reply.body)
-    assert (after.policy, after.template, after.errors) == (before.policy, before.template, ())
+    assert (after.acting, after.errors) == (before.acting, ())
 
 
 @pytest.mark.parametrize(("kind", "spec", "message"), BAD, ids=[spec for _, spec, _ in BAD])
@@ -103,7 +103,7 @@ def agree(cluster: Cluster, value: Raw) -> None:
     after = understood(reply.body)
     assert after.errors == (), value
     if not before.errors:
-        assert (after.policy, after.template) == (before.policy, before.template)
+        assert after.acting == before.acting
 
 
 @given(random=randoms())

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cluster.watch.delta_queue import digest_of
 from cluster.watch.kinds import KINDS, Watched
 from tests.e2e.faults.load import Load, Questions, sweep
 from tests.e2e.faults.marks import LABEL, OWN, RULED, Marks
+from tests.support.cluster.collecting_store import digest_of
 from tests.support.cluster.faulty_proxy import Proxy
 from tests.support.counts import PROVE
 from tests.support.generators.random_worlds import catalog

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from kube.tree import dotted
-from policies.messages import SHARED, TABLE, At, phrase, shorter, spared
+from policies.messages import SHARED, SPARED, TABLE, At, phrase, shorter
 from policies.messages.row import rendered
 from policies.verdict import Violation
 
@@ -55,10 +55,10 @@ def test_no_row_hides_a_shared_template() -> None:
 
 def test_who_is_spared() -> None:
     """Of the denials of a placement (``docs/laws.md``, law 10: "guardrails hold for every author"); all others hold for every pod."""
-    assert spared("all") == frozenset()
-    assert spared("none") == {"BERTH-121", "BERTH-122", "BERTH-123", "BERTH-124", "BERTH-125"}
-    assert spared("node") == spared("none") - {"BERTH-124"}
-    assert spared("left") == spared("none") - {"BERTH-121", "BERTH-122"}
+    assert SPARED["all"] == frozenset()
+    assert SPARED["none"] == {"BERTH-121", "BERTH-122", "BERTH-123", "BERTH-124", "BERTH-125"}
+    assert SPARED["node"] == SPARED["none"] - {"BERTH-124"}
+    assert SPARED["left"] == SPARED["none"] - {"BERTH-121", "BERTH-122"}
 
 
 def test_values_stand_where_the_template_says() -> None:

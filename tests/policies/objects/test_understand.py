@@ -13,8 +13,7 @@ from catalog.names import CatalogNames
 from kube.taints import Taint
 from policies.objects.definition import KINDS, SPECS
 from policies.objects.field_types import Kind
-from policies.objects.object_parser import MOST_REPORTED
-from policies.objects.parse import LONGEST_MESSAGE, Understood, understand
+from policies.objects.parse import LONGEST_MESSAGE, MOST_REPORTED, Understood, understand
 from policies.policy import Bounds, DeviceLimit, LongRuns, Match, NodeTemplate, Policy, Require
 from policies.verdict import MODES
 from tests.support.counts import count
@@ -104,7 +103,7 @@ def test_any_json_is_understood_or_told(kind: Kind, others: dict[str, Any], meta
     """Nothing raises; what is wrong is told, and acts in no part."""
     found = understand({**others, "metadata": metadata, "spec": spec}, kind, NAMES)
     assert (read_back(found) is None) == bool(found.errors)
-    assert (found.policy is None) or kind != "GPUNodeTemplate"
+    assert not isinstance(found.acting, Policy) or kind != "GPUNodeTemplate"
     assert len(found.errors) <= MOST_REPORTED + 8
     assert all(len(text) <= LONGEST_MESSAGE for text in (*found.errors, *found.warnings))
 
@@ -113,7 +112,7 @@ def test_any_json_is_understood_or_told(kind: Kind, others: dict[str, Any], meta
 def test_metadata_of_any_shape_is_told(metadata: Any) -> None:
     """The object has no name that it could act under."""
     found = understand({"metadata": metadata, "spec": {"mode": "Audit"}}, "ClusterGPUPolicy", NAMES)
-    assert found.policy is None
+    assert found.acting is None
     assert any(error.startswith("metadata") for error in found.errors)
 
 
@@ -134,7 +133,7 @@ def test_of_what_is_hostile_little_is_told(spec: Any) -> None:
     found = understood(spec)
     assert 0 < len(found.errors) <= MOST_REPORTED
     assert all(len(error) <= LONGEST_MESSAGE for error in found.errors)
-    assert found.policy is None
+    assert found.acting is None
 
 
 def test_the_first_mistakes_are_those_that_are_told() -> None:
@@ -148,9 +147,9 @@ def test_doubts_are_bounded_too() -> None:
     """Instance families that nobody knows are kept, all of them, and a hundred are warned of."""
     names = [f"x{number}" for number in range(256)]
     found = understood({"require": {"instanceFamilies": {"in": names}}})
-    assert found.policy is not None
-    assert found.policy.require.machine.instance_families is not None
-    assert len(found.policy.require.machine.instance_families.in_) == 256
+    assert isinstance(found.acting, Policy)
+    assert found.acting.require.machine.instance_families is not None
+    assert len(found.acting.require.machine.instance_families.in_) == 256
     assert len(found.warnings) == MOST_REPORTED
 
 

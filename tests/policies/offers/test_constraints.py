@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from policies.offers import constraints
+from policies.offers.build import tables_of
 from policies.offers.constraints import Compiled
 from policies.offers.machine_fields import in_machine
 from policies.policy import InNotIn, MachineFields
-from policies.state.compilation import tables_of
 from policies.state.snapshot import Snapshot
 from tests.support.cases import golden
 from tests.support.snapshots import build

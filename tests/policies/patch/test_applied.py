@@ -111,7 +111,7 @@ def test_a_forged_entry_blames_nobody() -> None:
     for seed in range(count(60, 10_000)):
         random = Random(seed)
         case = case_of(random, MODES)
-        pod, ids = case.request.pod, [c.policy.id for c in case.world.snapshot.policies]
+        pod, ids = case.request.pod, [c.id for c in case.world.snapshot.policies]
         everything = claims({k: v for k, v in pod.items() if k == "spec"}, [random.choice(ids)]) if ids else []
         if not everything or not isinstance(pod.get("metadata"), dict):
             continue

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from kube import duration
-from policies.planning.merged_settings import FOREVER
+from policies.planning.requirements import FOREVER
 from policies.rules.disruption import lasts
 from tests.support.cases import golden
 

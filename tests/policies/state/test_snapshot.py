@@ -10,8 +10,8 @@ from catalog import LONGEST_NAME, Resource
 from catalog.resources import OF_A_CLASS
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
+from policies.offers.build import tables_of
 from policies.offers.table import Table
-from policies.state.compilation import tables_of
 from policies.state.snapshot import Lookalikes, ServedTables, Snapshot
 from policies.verdict import Mode
 from tests.support import snapshots
@@ -39,7 +39,7 @@ def build(*objects: dict[str, Any], **options: Any) -> Snapshot:
 
 
 def seen(built: Snapshot, namespace: str) -> list[str]:
-    return [c.policy.id for c in built.facts_for(namespace).policies]
+    return [c.id for c in built.facts_for(namespace).policies]
 
 
 def test_a_namespace_sees_its_own_policies_and_the_clusters() -> None:

@@ -113,7 +113,7 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
         "of_cluster": [c.policy for c in snapshot.of_cluster],
         "own": {namespace: [c.policy for c in own] for namespace, own in snapshot.own.items()},
         "templates": dict(snapshot.templates),
-        "chosen": {name: [c.policy.id for c in snapshot.facts_for(name).policies] for name in (*NAMESPACES, "fresh")},
+        "chosen": {name: [c.id for c in snapshot.facts_for(name).policies] for name in (*NAMESPACES, "fresh")},
         "same": [getattr(snapshot, name) for name in ("placed", "mig_strategy", "queues", "max_mode", "vocabulary", "reads", "by_labels")],
         "facts": [getattr(snapshot.cluster, part) for part in ("namespaces", "nodepool_grace", "nodepools", "device_classes", "claims")],
     }
@@ -202,7 +202,7 @@ def fifty() -> tuple[Updater, Update]:
 
 
 def ids(lived: Update) -> dict[str, int]:
-    return {c.policy.id: id(c) for c in lived.snapshot.policies}
+    return {c.id: id(c) for c in lived.snapshot.policies}
 
 
 def test_one_changed_policy_is_compiled_alone() -> None:
@@ -219,7 +219,7 @@ def test_one_changed_policy_is_compiled_alone() -> None:
     gone = followed.apply({("GPUPolicy", "ns-x", "own"): None, ("GPUPolicy", "ns-3", "p3"): None})
     assert gone.removed == (name, "GPUPolicy/ns-x/own")
     assert ids(gone) == {one: at for one, at in ids(before).items() if one != name}
-    assert [c.policy.id for c in gone.snapshot.facts_for("ns-x").policies] == ["ClusterGPUPolicy/one"]
+    assert [c.id for c in gone.snapshot.facts_for("ns-x").policies] == ["ClusterGPUPolicy/one"]
     assert len(kept) == 51
 
 
@@ -568,7 +568,7 @@ def test_what_is_nested_too_deep_to_be_compared_is_told() -> None:
 def test_a_policy_acts_in_the_namespace_that_it_was_found_in(key: Key, metadata: Any) -> None:
     """Whatever its own metadata say: in no other."""
     snapshot = new_updater().apply({key: {"kind": "ClusterGPUPolicy", "metadata": metadata, "spec": SPOT}}).snapshot
-    assert [c.policy.id for c in snapshot.facts_for("own").policies] == ["GPUPolicy/own/p"]
+    assert [c.id for c in snapshot.facts_for("own").policies] == ["GPUPolicy/own/p"]
     assert snapshot.facts_for("other").policies == ()
 
 

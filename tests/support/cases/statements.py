@@ -139,7 +139,7 @@ def a_second_mutate_changes_nothing(case: Case, request: Request, verdict: Verdi
 
 def labels_of_metrics_are_names_of_ours(case: Case, _: Request, verdict: Verdict) -> Iterator[object]:
     """Policies of the snapshot in their own mode, or none; rules that exist."""
-    live = {(compiled.policy.id, compiled.mode) for compiled in case.world.snapshot.policies} | {(NO_POLICY, "Enforce")}
+    live = {(compiled.id, compiled.mode) for compiled in case.world.snapshot.policies} | {(NO_POLICY, "Enforce")}
     rules = {rule.name for rule in RULES}
     return (each for each in outcome_words(verdict) if (each.policy, each.mode) not in live or each.rule not in rules)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+import hashlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -98,3 +99,13 @@ async def until(true: Callable[[], bool], what: str, seconds: float = PATIENCE) 
     while not true():
         assert loop.time() < deadline, f"waited {seconds:.0f} s for {what}"
         await asyncio.sleep(0.01)
+
+
+def digest_of(objects: Iterable[Raw]) -> str:
+    """Return the sum of the hashes of ``namespace/name@resourceVersion`` : the digest of a kind (``DeltaQueue.digest``)."""
+    hashes = (hashlib.blake2b(_title(value["metadata"]).encode(), digest_size=8).digest() for value in objects)
+    return f"{sum(map(int.from_bytes, hashes)) % 2**64:016x}"
+
+
+def _title(metadata: Raw) -> str:
+    return f"{metadata.get('namespace') or ''}/{metadata['name']}@{metadata['resourceVersion']}"

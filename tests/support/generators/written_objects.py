@@ -41,7 +41,7 @@ def written(one: Policy | NodeTemplate) -> Raw:
 
 def read_back(understood: Understood) -> Policy | NodeTemplate | None:
     """What an object says, of either type."""
-    return understood.policy or understood.template
+    return understood.acting
 
 
 def _object(kind: str, name: str, namespace: str | None, spec: Raw) -> Raw:

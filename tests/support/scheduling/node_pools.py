@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from policies.offers.build import build_all
+from policies.offers.build import tables_of
 from policies.offers.table import Table
 from policies.placement.pools import Pool, PoolReader
 from tests.support.generators.random_worlds import catalog
@@ -57,7 +57,7 @@ def of_families(*families: str) -> Raw:
 @lru_cache(1)
 def tables() -> Mapping[str, Table]:
     """Of the platform karpenter-aws."""
-    return build_all((AWS,), catalog(), mig_strategy="mixed", families=frozenset(), templates=())
+    return tables_of(catalog(), (AWS,), "mixed", frozenset(), (), frozenset())
 
 
 @lru_cache(1)

@@ -13,10 +13,10 @@ from aiohttp import web
 
 from analysis.audit.stored_pod import widest
 from cluster.reports.queues import WorkloadQueue
-from cluster.survey.custom_workloads import custom_workloads
 from cluster.watch import backoff, reflector
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.reflector import FORBIDDEN, Reflector
+from cluster.watch.workload_kinds import custom_workloads
 from policies.workloads.pods import ALONE
 from tests.support.cluster.collecting_store import run, until
 from tests.support.cluster.fake_api import FakeApi, serving, status
@@ -188,5 +188,5 @@ def test_a_template_that_can_not_be_taken_hides_no_other(tmp_path: Path, monkeyp
             assert [event for event, _ in told if event == "template_failed"] == ["template_failed"] * 2
             assert queue.take_pods() == {}
 
-    monkeypatch.setattr("cluster.survey.custom_workloads.template_pods", failing)
+    monkeypatch.setattr("cluster.watch.workload_kinds.template_pods", failing)
     run(work())

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from analysis.audit.stored_pod import Controller, widest
-from cluster.survey.custom_workloads import LARGEST, OWN_GROUPS, as_served, base_kinds, custom_workloads, resources, resting
 from cluster.watch.kinds import Watched
+from cluster.watch.workload_kinds import LARGEST, OWN_GROUPS, as_served, base_kinds, custom_workloads, resources, resting
 from kube.templates import group_of
 from policies.workloads.pods import ALONE
 from tests.support.generators.random_worlds import catalog

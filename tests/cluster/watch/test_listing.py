@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cluster.client.errors import Unreachable
-from cluster.survey.survey import Survey, survey
 from cluster.watch.kinds import KINDS
+from cluster.watch.listing import Survey, survey
 from tests.support.cluster.fake_api import FakeApi, serving
 
 NODE, POLICY, POOL = (next(one for one in KINDS if one.kind == kind) for kind in ("Node", "GPUPolicy", "NodePool"))

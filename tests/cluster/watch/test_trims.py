@@ -1,4 +1,4 @@
-"""Pods as they are surveyed."""
+"""What is kept of pods."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from analysis.audit.stored_pod import Controller, StoredPod, may_hold_devices, widest
-from cluster.survey.pods import pods
+from cluster.watch.trims import PodTrim, amounts_alone
 from tests.support.generators.random_worlds import catalog
 
 Raw = dict[str, Any]
-POD = pods(catalog(), widest(catalog()))
+TRIM = PodTrim(widest(catalog()), places=False)
 
 
 def pod(spec: Raw, annotations: Raw | None = None, phase: str = "Running") -> Raw:
@@ -43,10 +43,10 @@ def test_pods_that_may_hold_devices_are_told_from_all_others(value: Raw, *, may:
 def test_of_all_others_only_the_name_is_held() -> None:
     """And of those that have ended."""
     asks = with_resources({"limits": {"nvidia.com/gpu": "1"}})
-    assert isinstance(POD.trim(pod(asks), "v1", "Pod")["pod"], StoredPod)
+    assert isinstance(TRIM(pod(asks), "v1", "Pod")["pod"], StoredPod)
     for other in (pod({}), pod(asks, phase="Succeeded"), pod(asks, phase="Failed")):
         metadata = {"name": "p", "namespace": "ns", "resourceVersion": "1"}
-        assert POD.trim(other, "v1", "Pod") == {"metadata": metadata, "pod": None, "uid": "", "owner": None}
+        assert TRIM(other, "v1", "Pod") == {"metadata": metadata, "pod": None, "uid": "", "owner": None}
 
 
 @pytest.mark.parametrize(
@@ -63,5 +63,14 @@ def test_a_pod_that_owns_others_tells_its_owner(labels: Raw, *, leads: bool) -> 
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "s", "controller": True}
     value = pod({})
     value["metadata"] |= {"uid": "u", "labels": labels, "ownerReferences": [owner]}
-    found = POD.trim(value, "v1", "Pod")
+    found = TRIM(value, "v1", "Pod")
     assert (found["uid"], found["owner"]) == (("u", Controller("apps/v1", "StatefulSet", "s", "s")) if leads else ("", None))
+
+
+@pytest.mark.parametrize(
+    ("spec", "kept"), [({"hard": {"pods": 9}, "scopes": []}, {"hard": {"pods": "9"}}), ({"hard": None}, None), (None, None)]
+)
+def test_a_quota_keeps_its_amounts_as_texts(spec: Raw | None, kept: Raw | None) -> None:
+    """One without amounts bounds nothing."""
+    value = {"metadata": {"name": "q", "namespace": "ns", "labels": {"x": "y"}}, "spec": spec}
+    assert amounts_alone(value, "v1", "ResourceQuota") == {"metadata": {"name": "q", "namespace": "ns"}, "spec": kept}

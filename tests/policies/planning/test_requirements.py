@@ -8,8 +8,8 @@ import pytest
 
 from kube.taints import TolerationPattern
 from policies.offers.merging import TightestLimit
-from policies.planning import merged_settings
-from policies.planning.merged_settings import FOREVER, MergedSettings, grants
+from policies.planning import requirements
+from policies.planning.requirements import FOREVER, MergedSettings, grants
 from policies.pods.permissions import PLAIN, SERVICE, Actor
 from tests.support.cases import golden
 from tests.support.snapshots import build
@@ -25,7 +25,7 @@ def read(*objects: Any, actor: Actor = PLAIN, doubtful: tuple[str, ...] = ()) ->
     snapshot = build(golden.policies_of(objects, CATALOG), CATALOG)
     policies = snapshot.facts_for("ml").policies
     certain = [c for c in policies if c.policy.name not in doubtful]
-    return merged_settings.merge_settings(policies, certain, actor.grace, actor.disruption)
+    return requirements.merge_settings(policies, certain, actor.grace, actor.disruption)
 
 
 def test_the_longest_default_and_the_shortest_maximum_hold() -> None:

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.rules.node_affinity.minimal_conflict import smallest
+from policies.rules.node_affinity.denials import smallest
 
 
 @given(st.lists(st.integers(0, 255), max_size=6))

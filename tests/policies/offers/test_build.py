@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.offers.hosts import hosts_of
+from policies.offers.build import hosts_of
 from tests.support.cases import golden
 from tests.support.snapshots import build
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from cluster.survey.neighbours import Neighbours
 from cluster.watch.kinds import KINDS
+from sources.neighbours import Neighbours
 from tests.support.cluster.fake_api import FakeApi, serving
 from tests.support.generators.random_worlds import catalog
 
