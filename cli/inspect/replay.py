@@ -25,7 +25,7 @@ from cli.options import (
     sources_from,
 )
 from cli.output import stderr
-from cli.replaying import ci_output, existing, processes, statements, text_output
+from cli.replaying import ci_output, existing, processes, text_output
 from cli.replaying.comparison import Comparison
 from cli.replaying.total import Total
 from cli.terminal import screen
@@ -83,9 +83,9 @@ def run(args: argparse.Namespace) -> int:
         _add_reported(args, total)
     for error in total.errors:
         print(stderr.line(error), file=sys.stderr)
-    if (nothing := statements.nothing_to_judge(total)) is not None:
+    if (nothing := text_output.nothing_to_judge(total)) is not None:
         raise nothing
-    told = [*statements.passed_over(total), *statements.uncompared(total)]
+    told = [*text_output.passed_over(total), *text_output.uncompared(total)]
     if args.output in ("text", "json"):
         for line in told:
             stderr.say(line)

@@ -11,7 +11,7 @@ from analysis.audit.ledger import AuditedPod, Ledger
 from analysis.audit.outcomes import FINDINGS, Finding
 from analysis.audit.stored_pod import StoredPod
 from analysis.scan.exposure import Exposure
-from cli.output.audit.html import ALL, format_audit_html
+from cli.output.html_page import ALL, format_audit_html
 from cli.output.table import OutputTable
 from cli.terminal.screen import PLAIN, Terminal
 from policies.state.snapshot import Snapshot
