@@ -1,4 +1,4 @@
-"""Reports as one HTML file: nothing is loaded, nothing runs, and every text from outside is escaped. The report of `berth audit` is here."""
+"""One HTML file, and that of `berth audit`: nothing is loaded, nothing runs, and every text from outside is escaped."""
 
 from __future__ import annotations
 
