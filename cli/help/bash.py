@@ -58,10 +58,9 @@ def script(commands: Sequence[Command]) -> str:
 def _command(command: Command) -> Iterator[str]:
     yield f"{command.name or repr('')})"
     yield f'    options="{" ".join(flag for option in command.options for flag in option.flags)}"'
-    valued = [option for option in command.options if option.typed is not None]
+    valued = [option for option in command.options if not option.is_switch]
     yield "    case $prev in"
     for option in valued:
-        assert option.typed is not None
         yield f"        {' | '.join(option.flags)}) {_offer(option.typed)}; return ;;"
     yield "    esac"
     yield "    case $cur in"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.help.tree import Command, Option, OptionValue
+from cli.help.tree import Argument, Command, OptionValue
 
 _HEAD = """\
 # fish completion for berth, made by: berth completion fish
@@ -52,10 +52,10 @@ def _command(command: Command, commands: Sequence[Command]) -> Iterator[str]:
         yield f"{begun} {_option(option)}"
 
 
-def _option(option: Option) -> str:
+def _option(option: Argument) -> str:
     flags = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags)
     value = ""
-    if option.typed is not None:
+    if not option.is_switch:
         offered = _offered(option.typed)
         value = f" -r {offered}" if offered == "-F" else f" -x {offered}".rstrip()
     return f"{flags}{value} -d {_quoted(option.help)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.help.tree import Command, Option, OptionValue, Positional
+from cli.help.tree import Argument, Command, OptionValue
 
 _HEAD = """\
 #compdef berth kubectl-berth
@@ -56,11 +56,11 @@ def _continued(specs: Sequence[str], end: str) -> Iterator[str]:
     yield f"    {specs[-1]}{end}"
 
 
-def _option(option: Option) -> str:
+def _option(option: Argument) -> str:
     """Return the specification of an option: ``'(-o --output)'{-o+,--output=}'[form]:FORM:(diff yaml)'``."""
     excluded = "" if option.repeated else "(- *)" if option.flags[-1] in ("--help", "--version") else f"({' '.join(option.flags)})"
-    value = "" if option.typed is None else f":{_plain(option.name, ':')}:{_action(option.typed)}"
-    flags = option.flags if option.typed is None else [f"{flag}{'=' if flag.startswith('--') else '+'}" for flag in option.flags]
+    value = "" if option.is_switch else f":{_plain(option.name, ':')}:{_action(option.typed)}"
+    flags = option.flags if option.is_switch else [f"{flag}{'=' if flag.startswith('--') else '+'}" for flag in option.flags]
     rest = f"[{_plain(option.help, '[]:')}]{value}"
     many = "*" if option.repeated else ""
     if len(flags) == 1:
@@ -68,7 +68,7 @@ def _option(option: Option) -> str:
     return f"{_quoted(excluded + many)}{{{','.join(flags)}}}{_quoted(rest)}"
 
 
-def _place(place: Positional) -> str:
+def _place(place: Argument) -> str:
     return _quoted(f"{'*' if place.repeated else ''}:{_plain(place.name, ':')}:{_action(place.typed)}")
 
 

@@ -57,7 +57,6 @@ def test_every_subcommand_and_option_is_in_the_tree() -> None:
     """The parsers are the only source."""
     assert [one.name for one in commands()] == ["", *SUBCOMMANDS]
     (output,) = (option for option in command("try").options if "--output" in option.flags)
-    assert output.typed is not None
     assert (output.flags, output.typed.words) == (("-o", "--output"), ("diff", "yaml", "json", "review"))
 
 
