@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from analysis.audit.assessment import Assessment
 from analysis.audit.ledger import Ledger
 from analysis.conditions.server_mode import as_served
-from analysis.scan.exposure import exposure
 from catalog.prices import Prices, prices
 from cli import VERSION
 from cli.options import (
@@ -30,8 +29,6 @@ from cli.options import (
     sources_from,
 )
 from cli.output import stderr
-from cli.output.audit import answer
-from cli.output.audit.answer import AuditAnswer
 from cli.terminal import screen
 from cli.terminal.progress import each, reading
 from documents.prices import read_prices
@@ -115,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.in_cluster:
         raise InputError(file="--in-cluster", message="needs --serve; to read a cluster once, use --kubeconfig FILE")
-    from sources.scanned_cluster import age
+    from cli.output.audit import answer  # imports aiohttp
 
     origin = origin_from(args)
     args = as_of_a_cluster(args)
@@ -138,8 +135,7 @@ def run(args: argparse.Namespace) -> int:
     for pod in each("evaluated", "pods", found.pods):
         if (audited := assessment.of(pod)) is not None:
             ledger.put(audited)
-    shown = AuditAnswer(ledger=ledger, snapshot=snapshot, exposure=lambda pod: exposure(pod, snapshot, age(pod.created)))
-    sys.stdout.write(answer.format_answer(args.output, shown, screen.output()))
+    sys.stdout.write(answer.format_answer(args.output, ledger, snapshot, screen.output()))
     return 0
 
 
