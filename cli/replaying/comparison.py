@@ -83,10 +83,6 @@ class Comparison:
     namespace: str | None = None
     """Pods of others are passed over."""
 
-    def start(self) -> Comparer:
-        """Return what judges, in this process."""
-        return Comparer(self)
-
 
 class Comparer:
     """Judges, with what it remembers of the pods before."""
