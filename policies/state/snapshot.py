@@ -321,7 +321,7 @@ class Vocabulary:
 
 
 def vocabulary(catalog: Catalog, templates: Iterable[NodeTemplate]) -> Vocabulary:
-    """Of everything that the catalog and these templates name."""
+    """Return the label keys that the catalog and these templates name."""
     platforms = catalog.platforms.values()
     capacity = frozenset(key for p in platforms for key in p.capacity_keys)
     return Vocabulary(
