@@ -24,7 +24,7 @@ from policies.planning.devices import judges
 from policies.pods.projection import extract
 from policies.request import Request
 from policies.rules.requests_match_limits import undecodable
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import AuditOutcome, Edit, Remark, Verdict, Violation
 from policies.work_budget import MOST_READ
 
@@ -128,7 +128,7 @@ class Admission:
         except PodError:
             return AdmittedPod(request=request, mutate=Verdict(judged=False), violations=(), remarks=(), judged=False, pod=request.pod)
 
-    def _of_claim(self, request: ClaimRequest, facts: Facts) -> Verdict:
+    def _of_claim(self, request: ClaimRequest, facts: NamespaceFacts) -> Verdict:
         """Return the verdict at /mutate, with the denials of /validate if it admits the claim."""
         verdict = judging.evaluate_claim(request, facts)
         if not verdict.judged or verdict.violations:
@@ -137,7 +137,7 @@ class Admission:
         return replace(verdict, violations=judging.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations)
 
 
-def preview_admission(request: Request, facts: Facts, apply: Applier = apply_patch) -> AdmittedPod:
+def preview_admission(request: Request, facts: NamespaceFacts, apply: Applier = apply_patch) -> AdmittedPod:
     """Evaluate both phases for one pod; the second only if the first admits it. Raises PodError as ``evaluate`` does.
 
     A pod that the API server can't decode, which can happen with one from a template, is denied even if no policy denies it.
@@ -162,7 +162,7 @@ def _result(request: Request, mutate: Verdict, last: Verdict, remarks: tuple[Rem
     )
 
 
-def _mutated(request: Request, facts: Facts) -> Verdict:
+def _mutated(request: Request, facts: NamespaceFacts) -> Verdict:
     """Return the verdict at /mutate."""
     read = extract(request.pod, facts.reads)
     if _is_too_complex(read) and judges(request.pod, facts.snapshot):
@@ -176,7 +176,7 @@ def _is_too_complex(read: Raw) -> bool:
     return work_budget.items(read) > work_budget.MOST or _bytes(read) > MOST_READ
 
 
-def _too_complex(read: Raw, facts: Facts) -> Verdict:
+def _too_complex(read: Raw, facts: NamespaceFacts) -> Verdict:
     """Return the verdict on a pod that is not evaluated: it is denied if any policy is in Enforce."""
     values = {"size": _bytes(read), "most": MOST_READ, "items": work_budget.MOST}
     if not facts.enforces:
@@ -192,7 +192,7 @@ def _bytes(read: Raw) -> int:
         return 0
 
 
-def _decoded(request: Request, verdict: Verdict, facts: Facts) -> Verdict:
+def _decoded(request: Request, verdict: Verdict, facts: NamespaceFacts) -> Verdict:
     if request.operation != "CREATE" or not verdict.judged:
         return verdict
     violated = {violation.key for violation in verdict.violations}

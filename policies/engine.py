@@ -28,7 +28,7 @@ from policies.pods.projection import extract
 from policies.request import Request
 from policies.rules import RULES, Rule, acting_rules
 from policies.rules.device_counts import UNCOUNTED, UNKNOWN
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import MOST_FOUND, Edit, Holding, Remark, Verdict, Violation
 
 __all__ = ["Request", "arrived", "evaluate"]
@@ -38,7 +38,7 @@ _MOST_DEVICES = 10**6
 """Of one pod: more than are in any machine. A quantity of Kubernetes may be 1e400, and one such pod must not spoil a counter for good."""
 
 
-def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict:
+def evaluate(request: Request, facts: NamespaceFacts, read: Raw | None = None) -> Verdict:
     """Return the verdict on one pod. ``read``: its projection (``projection.extract``), if that was made
     before. Raises PodError if the pod is not shaped like one."""
     pod = as_asked(Pod(extract(request.pod, facts.reads) if read is None else read), request.old_pod)
@@ -66,11 +66,11 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     return replace(verdict, remarks=(*verdict.remarks, *remarks), holding=_holding(subject, facts.snapshot))
 
 
-def _misspelt(pod: Pod, facts: Facts) -> bool:
+def _misspelt(pod: Pod, facts: NamespaceFacts) -> bool:
     return any(name in facts.snapshot.catalog.misspellings for container in pod.containers for name in container.resource_names)
 
 
-def _valid_entries(facts: Facts, subject: ReviewedPod, enforced: Policies) -> list[applied.Entry]:
+def _valid_entries(facts: NamespaceFacts, subject: ReviewedPod, enforced: Policies) -> list[applied.Entry]:
     """Return the entries of ``berth.dev/applied`` that the pod arrives with and that the policies in force
     write themselves."""
     request = subject.request
@@ -79,7 +79,7 @@ def _valid_entries(facts: Facts, subject: ReviewedPod, enforced: Policies) -> li
     return _true(facts, subject, enforced).entries
 
 
-def _true(facts: Facts, subject: ReviewedPod, enforced: Policies) -> ValidEntries:
+def _true(facts: NamespaceFacts, subject: ReviewedPod, enforced: Policies) -> ValidEntries:
     def write(raw: Raw) -> tuple[Edit, ...]:
         before = plan.review_pod(subject.request, facts, Pod(raw))
         return _outcome(facts, before._replace(may_match=subject.may_match, matches=subject.matches), enforced).edits
@@ -87,7 +87,7 @@ def _true(facts: Facts, subject: ReviewedPod, enforced: Policies) -> ValidEntrie
     return valid_entries.find_valid_entries(subject.pod.raw, facts.snapshot.whole, write)
 
 
-def arrived(request: Request, facts: Facts) -> Raw:
+def arrived(request: Request, facts: NamespaceFacts) -> Raw:
     """Return a stored pod as it arrived: without what the policies in force wrote into it, and without the
     record of that. The pod may be a projection.
 
@@ -99,7 +99,7 @@ def arrived(request: Request, facts: Facts) -> Raw:
     return valid_entries.before(request.pod, _true(facts, subject, enforced), facts.snapshot.whole)
 
 
-def _outcome(facts: Facts, subject: ReviewedPod, policies: Policies) -> PolicyOutcome:
+def _outcome(facts: NamespaceFacts, subject: ReviewedPod, policies: Policies) -> PolicyOutcome:
     """Return edits, violations and remarks under one set of policies."""
     if not policies or subject.actor.mirror:
         return PolicyOutcome()
@@ -115,7 +115,7 @@ def _outcome(facts: Facts, subject: ReviewedPod, policies: Policies) -> PolicyOu
     return PolicyOutcome(result.edits, (), remarks)
 
 
-def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: Policies) -> tuple[Plan, PolicyOutcome]:
+def evaluate_policies(facts: NamespaceFacts, subject: ReviewedPod, policies: Policies) -> tuple[Plan, PolicyOutcome]:
     """Make the plan, with the defaults that are chosen on /mutate, and let every rule write and judge by it. None of the edits is made if
     there are violations."""
     request, made = subject.request, plan.make_plan(facts, subject, policies)

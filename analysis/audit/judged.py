@@ -15,7 +15,7 @@ from policies.patch.applied import APPLIED
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import AuditOutcome, Edit, Violation
 
 
@@ -44,7 +44,7 @@ class AuditedDecision(NamedTuple):
     """The patch that policies in Enforce gave it, or would have given."""
 
 
-def audit_pod(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
+def audit_pod(pod: StoredPod, facts: NamespaceFacts) -> AuditedDecision | None:
     """Return what the policies of the pod's namespace say of it; None if it asks for no accelerator, or is
     nothing that the API server would store.
 
@@ -76,7 +76,7 @@ def audit_pod(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
     )
 
 
-def as_it_came(pod: StoredPod, request: Request, facts: Facts) -> Raw:
+def as_it_came(pod: StoredPod, request: Request, facts: NamespaceFacts) -> Raw:
     """Return the pod as it came: without what policies in Enforce wrote. Maps that only Berth filled were not there."""
     came = arrived(request, facts)
     for path in pod.whole:

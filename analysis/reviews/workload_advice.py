@@ -29,7 +29,7 @@ from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request
 from policies.rules.queues import words
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import MOST_AUDITED, Remark, Violation
 from policies.work_budget import MOST_READ
 from policies.workloads import parts
@@ -102,7 +102,7 @@ def advise(asked: ObjectReview, snapshot: Snapshot) -> tuple[Advice, ...]:
     return tuple(advice)
 
 
-def _for_advice(facts: Facts, templates: int) -> Facts:
+def _for_advice(facts: NamespaceFacts, templates: int) -> NamespaceFacts:
     """Return the facts with the policies that give advice: those in Enforce, and as many in Warn as would be
     tried on one pod, divided among the templates."""
     warns = [c for c in facts.policies if c.mode == "Warn"][: max(1, MOST_AUDITED // max(1, templates))]
@@ -127,7 +127,7 @@ def answer_advice(asked: ObjectReview, advice: Sequence[Advice], console_url: st
     return review.sent({"uid": asked.uid, "allowed": True}, [one.text for one in advice], see)
 
 
-def _sentences(made: Templated | InputError, asked: ObjectReview, facts: Facts, *, several: bool) -> Iterator[Advice]:
+def _sentences(made: Templated | InputError, asked: ObjectReview, facts: NamespaceFacts, *, several: bool) -> Iterator[Advice]:
     if isinstance(made, InputError):
         yield _notice("template", where=dotted(made.path), message=made.message)
         return
@@ -139,7 +139,7 @@ def _sentences(made: Templated | InputError, asked: ObjectReview, facts: Facts, 
     yield from _of_pod(wording, preview_admission(request, facts), pod)
 
 
-def _asks(made: Templated | InputError, asked: ObjectReview, facts: Facts) -> bool:
+def _asks(made: Templated | InputError, asked: ObjectReview, facts: NamespaceFacts) -> bool:
     """Return whether the pods of a template request an accelerator."""
     if isinstance(made, InputError):
         return False

@@ -14,7 +14,7 @@ from kube.review import PODS
 from kube.tree import map_at
 from policies.document import InputError
 from policies.pods.permissions import QUEUE_NAME
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import Remark, Verdict
 from policies.workloads.pods import describing
 from policies.workloads.queues import queue_verdict, queued
@@ -40,7 +40,7 @@ def evaluate_workload(review: ObjectReview, snapshot: Snapshot) -> Verdict:
     return replace(verdict, remarks=(*verdict.remarks, *remarks), judged=True)
 
 
-def _queued(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> Verdict:
+def _queued(review: ObjectReview, made: QueuedWorkload, facts: NamespaceFacts) -> Verdict:
     """Return the verdict of policies on its queue. Raises Unreadable."""
     if not queue_verdict.speaks(facts, "validate"):
         return Verdict(judged=False)
@@ -53,14 +53,14 @@ def _queued(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> Verdict
         raise _unreadable(error) from None
 
 
-def _waiting(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> tuple[Remark, ...]:
+def _waiting(review: ObjectReview, made: QueuedWorkload, facts: NamespaceFacts) -> tuple[Remark, ...]:
     """Return why a workload that is made, or moved to another queue of Kueue's, waits for ever."""
     queue, before = (map_at(value, "metadata", "labels").get(QUEUE_NAME) for value in (made.value, review.old))
     moved = review.operation == "CREATE" or (review.old is not None and queue != before)
     return places.remarks(made.value, made.owner, facts, AROUND) if moved else ()
 
 
-def _before(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> QueuedWorkload | None:
+def _before(review: ObjectReview, made: QueuedWorkload, facts: NamespaceFacts) -> QueuedWorkload | None:
     """Return the workload before an update; None if that can't be read."""
     before = made.of(review.old) if review.old is not None else None
     try:

@@ -30,7 +30,7 @@ from policies.placement import pool_blockers
 from policies.placement.fleet import Fleet, best, blockers, outlook
 from policies.placement.pools import Pool
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 
 
 class Explainer:
@@ -191,7 +191,7 @@ def _container_names(pod: Raw) -> list[Any]:
     return [one.get("name") for one in maps_in(map_at(pod, "spec").get("containers"))]
 
 
-def as_written(pod: Raw, as_stored: StoredPod, facts: Facts) -> Request | None:
+def as_written(pod: Raw, as_stored: StoredPod, facts: NamespaceFacts) -> Request | None:
     """Return the request of a pod of the cluster as its author wrote it; None for what is no pod."""
     request = replace(as_stored.request(), pod=fixes.cleaned(pod))
     try:

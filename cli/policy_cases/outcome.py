@@ -13,7 +13,7 @@ from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Edit, Remark, Verdict, Violation
 
 PARTS: Mapping[str, type] = MappingProxyType({
@@ -50,7 +50,7 @@ class CaseDecision:
     judged: bool = True
 
 
-def of_pod(request: Request, facts: Facts, *, whole_patch: bool = False) -> CaseDecision:
+def of_pod(request: Request, facts: NamespaceFacts, *, whole_patch: bool = False) -> CaseDecision:
     """Return what comes of a pod at /mutate and, if it is created and admitted there, at /validate."""
     verdict = evaluate(request, facts)
     found = plain_data(verdict)
@@ -64,7 +64,7 @@ def of_pod(request: Request, facts: Facts, *, whole_patch: bool = False) -> Case
     return CaseDecision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
 
 
-def of_claim(request: ClaimRequest, facts: Facts) -> CaseDecision:
+def of_claim(request: ClaimRequest, facts: NamespaceFacts) -> CaseDecision:
     """Return what comes of the creation of a claim at /mutate and, if it is admitted there, at /validate."""
     verdict = judging.evaluate_claim(request, facts)
     shown = replace(

@@ -22,7 +22,7 @@ from policies.lru import LruCache
 from policies.patch.applied import APPLIED
 from policies.pods.projection import extract
 from policies.request import Request
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.work_budget import MOST_READ
 from webhook.admission import decision_cache
 
@@ -158,7 +158,7 @@ class Comparer:
             stake = self._stakes.of(replace(request, pod=_after(request.pod, judged.decision)), facts)
         return _Result(differs, stake, judged, then, compared=then is not None)
 
-    def _judge(self, request: Request, facts: Facts, key: Hashable, size: int) -> _ComparedDecision:
+    def _judge(self, request: Request, facts: NamespaceFacts, key: Hashable, size: int) -> _ComparedDecision:
         found = None if key is None else self._judged.get(key)
         if found is None:
             if any(work_budget.items(pod) > work_budget.MOST for pod in (request.pod, request.old_pod or {})):
@@ -174,7 +174,7 @@ class _TooCostly(Exception):
     """Of such a pod more would have to be judged than a server has time for."""
 
 
-def _key(request: Request, facts: Facts) -> tuple[Hashable, int]:
+def _key(request: Request, facts: NamespaceFacts) -> tuple[Hashable, int]:
     """Return what a decision depends on, None for one that is not remembered; and its bytes."""
     text = encoded(extract(request.pod, facts.reads))
     if len(text) > MOST_READ:

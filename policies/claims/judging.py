@@ -32,11 +32,11 @@ from policies.patch.applied import digest
 from policies.planning.devices import of_claim
 from policies.planning.outcome import PolicyOutcome, enforced_of, evaluate_under
 from policies.policy import Policy
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import MOST_FOUND, Edit, Remark, Verdict, Violation
 
 
-def evaluate_claim(request: ClaimRequest, facts: Facts) -> Verdict:
+def evaluate_claim(request: ClaimRequest, facts: NamespaceFacts) -> Verdict:
     """Return the verdict on one claim; not judged if all that it asks for is known to be no accelerator."""
     found = tuple(parts(request, facts))
     if not found:

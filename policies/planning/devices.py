@@ -22,7 +22,7 @@ from policies.facts.device_requests import UNREAD_CLAIM, Claim, RequestChoice
 from policies.fixes import Fix, amount_paths, request_fewer
 from policies.pods import unlisted_accelerators
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _sum(counts: Iterable[CountInterval]) -> CountInterval:
     return total
 
 
-def read_devices(pod: Pod, facts: Facts, *, final: bool = False) -> RequestedDevices:
+def read_devices(pod: Pod, facts: NamespaceFacts, *, final: bool = False) -> RequestedDevices:
     """Return what this pod asks for, under a namespace's facts. ``final``: no repair will make its
     requests equal to its limits any more."""
     by_name, claimed, part = requested_names(pod, facts.snapshot, final=final), tuple(_claimed(pod, facts)), fraction(pod)
@@ -170,7 +170,7 @@ def _of_part(part: Resource, amount: CountInterval) -> CountInterval:
     return CountInterval(-(-amount.least // part.unit), None if amount.most is None else -(-amount.most // part.unit))
 
 
-def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:
+def _claimed(pod: Pod, facts: NamespaceFacts) -> Iterator[Claimed]:
     claims, snapshot = facts.snapshot.cluster.claims, facts.snapshot
     seen = set[tuple[str, str]]()
     for kind, name in pod.claims:

@@ -12,7 +12,7 @@ import jsonpatch
 
 from policies.engine import evaluate
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Verdict
 from tests.reference import pods
 from tests.reference.case import PLACEMENT, Expected
@@ -49,7 +49,7 @@ def patched(pod: Raw, verdict: Verdict) -> Raw:
     return result
 
 
-def compare(request: Request, facts: Facts, reference: Reference) -> Compared:
+def compare(request: Request, facts: NamespaceFacts, reference: Reference) -> Compared:
     """The mutating call, then the validating one on the pod as patched; on a denied pod, the validating one as it came."""
     mutated, expected = evaluate(request, facts), reference.evaluate(request)
     found = list(_codes("mutate", mutated, expected))

@@ -25,7 +25,7 @@ from policies.lru import LruCache
 from policies.messages import console_link
 from policies.pods.permissions import Caller, caller
 from policies.request import Phase, Request
-from policies.state.snapshot import LONGEST_NAMESPACE, Facts, NamespaceScope
+from policies.state.snapshot import LONGEST_NAMESPACE, NamespaceFacts, NamespaceScope
 from policies.verdict import Verdict
 from telemetry import log
 from telemetry.policy_metrics import OutcomeTally, tally
@@ -83,7 +83,7 @@ def none_decided() -> Decisions:
 Key = tuple[Phase, bool, NamespaceScope, KnownPlaces | None, str, bytes, str, Caller, bytes]
 
 
-def key(phase: Phase, asked: Request, facts: Facts, text: bytes) -> Key | None:
+def key(phase: Phase, asked: Request, facts: NamespaceFacts, text: bytes) -> Key | None:
     """Return everything that the verdict depends on.
 
     ``text``: the extract of the pod, ``encoded``. Returns None for what is not cached: an update, a pod that
@@ -103,7 +103,7 @@ def key(phase: Phase, asked: Request, facts: Facts, text: bytes) -> Key | None:
     return phase, asked.dry_run, facts.scope, facts.snapshot.known_places, namespace, claims, user, caller(asked.user, asked.groups), text
 
 
-def _claims(pod: Mapping[str, Any], facts: Facts) -> bytes:
+def _claims(pod: Mapping[str, Any], facts: NamespaceFacts) -> bytes:
     """Return the requests of the claims that the pod names, as far as they are known.
 
     A claim that changes yields another key, and evicts nothing else.

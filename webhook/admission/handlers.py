@@ -18,7 +18,7 @@ from policies.patch import applied_again
 from policies.planning.devices import judges
 from policies.pods.projection import extract
 from policies.request import Phase, Request
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import Verdict
 from policies.work_budget import MOST_READ
 from server.limits import UID_BYTES
@@ -156,7 +156,7 @@ def _again(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
     return Verdict(judged=False, patch=applied_again.patch(old, new, snapshot.whole) if small else ())
 
 
-def _large(phase: Phase, asked: Request, size: int, facts: Facts) -> tuple[str, bytes]:
+def _large(phase: Phase, asked: Request, size: int, facts: NamespaceFacts) -> tuple[str, bytes]:
     """Answer a review of a pod that is too large to be judged: one that asks for nothing that is judged is admitted."""
     try:
         if not judges(asked.pod, facts.snapshot):
@@ -170,7 +170,7 @@ def _shapeless(error: PodError) -> Unreadable:
     return Unreadable(f"request.object is not a valid pod: {error}", f"write {error.wanted} there")
 
 
-def _decided(asked: Request, phase: Phase, facts: Facts, read: Raw, size: int, items: int) -> StoredDecision | None:
+def _decided(asked: Request, phase: Phase, facts: NamespaceFacts, read: Raw, size: int, items: int) -> StoredDecision | None:
     """Return None for a pod that is too large with what policies add to it: judged once more, it would be denied."""
     try:
         verdict = evaluate(asked, facts, read)

@@ -20,7 +20,7 @@ from policies.planning.outcome import Policies, PolicyOutcome, enforced_of, eval
 from policies.planning.queues import Past, Required
 from policies.request import Phase
 from policies.rules.queues import queue
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Edit, Remark, Verdict
 from policies.workloads.queues import queue_edits
 from policies.workloads.queues.queued import NONE, QueuedPods, QueuedWorkload, change, leaving, past, read_pods
@@ -29,12 +29,12 @@ _EACH = 2
 """The items (``policies.work_budget``) that each pod that asks for GPUs counts for: only its queue is evaluated."""
 
 
-def speaks(facts: Facts, phase: Phase) -> bool:
+def speaks(facts: NamespaceFacts, phase: Phase) -> bool:
     """Return whether any policy of the namespace is about queues, as far as this phase judges it."""
     return any(_speaks(compiled) if phase == "mutate" else compiled.policy.require.queue is not None for compiled in facts.policies)
 
 
-def requires(facts: Facts) -> bool:
+def requires(facts: NamespaceFacts) -> bool:
     """Return whether a policy in Enforce requires a queue of any of the pods in this namespace."""
     return any(c.mode == "Enforce" and c.policy.require.queue is not None for c in facts.policies)
 
@@ -44,7 +44,7 @@ def _speaks(compiled: Compiled) -> bool:
 
 
 def evaluate_queue(
-    made: QueuedWorkload, facts: Facts, phase: Phase, *, update: bool = False, before: QueuedWorkload | None = None
+    made: QueuedWorkload, facts: NamespaceFacts, phase: Phase, *, update: bool = False, before: QueuedWorkload | None = None
 ) -> Verdict:
     """Return the verdict; not judged if no policy matches any pod of it that asks for GPUs.
 
@@ -73,7 +73,7 @@ def evaluate_queue(
 class _QueueResult:
     made: QueuedWorkload
     pods: QueuedPods
-    facts: Facts
+    facts: NamespaceFacts
     phase: Phase
     before: QueuedWorkload | None
     pods_before: QueuedPods | None
@@ -110,7 +110,7 @@ class _QueueResult:
 
 
 def _written(
-    made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: Facts
+    made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: NamespaceFacts
 ) -> tuple[tuple[Edit, ...], tuple[Remark, ...]]:
     found = tuple(queue_edits.write_queue(made, pods, policies, facts))
     return tuple(one for one in found if isinstance(one, Edit)), tuple(one for one in found if isinstance(one, Remark))

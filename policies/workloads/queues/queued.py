@@ -25,7 +25,7 @@ from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.workloads import parts
 from policies.workloads.pods import Around, Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
@@ -82,7 +82,7 @@ class WorkloadTooLarge(Exception):
     """A workload has more than ``MOST_TEMPLATES``, or a larger one than is judged."""
 
 
-def read_pods(made: QueuedWorkload, facts: Facts) -> QueuedPods:
+def read_pods(made: QueuedWorkload, facts: NamespaceFacts) -> QueuedPods:
     """Return the pods of its templates, as its controller makes them. Raises InputError, PodError and TooLarge."""
     found, keys = [], set[str]()
     for number, one in enumerate(pods_of(Document(file="", value=dict(made.value)), made.owner, made.catalog, made.around)):

@@ -15,7 +15,7 @@ from policies.engine import evaluate
 from policies.patch.applied import APPLIED
 from policies.policy import Default, Policy, PolicySet, Require
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import AuditOutcome, Mode
 from tests.analysis.audit.created import WIDE, Raw, as_stored, created
 from tests.support.generators.random_cluster import CLUSTER
@@ -79,7 +79,7 @@ def gpu_pod(**metadata: Any) -> Raw:
     return {"metadata": metadata, "spec": spec}
 
 
-def facts_of(*policies: Policy) -> Facts:
+def facts_of(*policies: Policy) -> NamespaceFacts:
     return build(PolicySet(policies=policies), catalog(), platforms=("karpenter-aws",), cluster=CLUSTER).facts_for("default")
 
 
@@ -87,7 +87,7 @@ def policy(name: str, mode: Mode, **parts: Any) -> Policy:
     return Policy(name=name, mode=mode, **parts)
 
 
-def judged(pod: Raw, facts: Facts) -> AuditedDecision:
+def judged(pod: Raw, facts: NamespaceFacts) -> AuditedDecision:
     found = audit_pod(stored(pod, WIDE), facts)
     assert found is not None
     return found

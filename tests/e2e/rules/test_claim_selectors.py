@@ -17,7 +17,7 @@ from kube.tree import apply_patch
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from registration.configurations import NAME
 from tests.reference import claims as reference
 from tests.support.cases.golden import catalog_with
@@ -39,7 +39,7 @@ NODE = "claimed"
 _number = numbers()
 
 
-def edited(made: Raw, facts: Facts) -> Raw | None:
+def edited(made: Raw, facts: NamespaceFacts) -> Raw | None:
     """As /mutate leaves it; None if it is denied or left as it is."""
     verdict = judging.evaluate_claim(ClaimRequest(kind=made["kind"], made=made), facts)
     return apply_patch(copy.deepcopy(made), verdict.patch) if verdict.edits and not verdict.violations else None

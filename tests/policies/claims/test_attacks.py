@@ -17,7 +17,7 @@ from policies.facts import device_requests
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass, RequestChoice
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Verdict
 from tests.support import snapshots
 from tests.support.cases.golden import catalog_with, policies_of
@@ -29,7 +29,7 @@ Raw = dict[str, Any]
 CATALOG = catalog_with()
 
 
-def facts_of(require: Raw, classes: Mapping[str, DeviceClass] = CLASSES, gpus: Raw | None = None, claims: Any = None) -> Facts:
+def facts_of(require: Raw, classes: Mapping[str, DeviceClass] = CLASSES, gpus: Raw | None = None, claims: Any = None) -> NamespaceFacts:
     spec = {"mode": "Enforce", "require": require, **({"match": {"gpus": gpus}} if gpus else {})}
     policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "guard"}, "spec": spec}
     built = snapshots.build(policies_of([policy], CATALOG), CATALOG, platforms=("gfd",))
@@ -39,7 +39,7 @@ def facts_of(require: Raw, classes: Mapping[str, DeviceClass] = CLASSES, gpus: R
 FACTS = facts_of(REQUIRE)
 
 
-def judged(made: Raw, facts: Facts = FACTS, user: str = "mallory") -> Verdict:
+def judged(made: Raw, facts: NamespaceFacts = FACTS, user: str = "mallory") -> Verdict:
     return judging.evaluate_claim(ClaimRequest(user=user, kind=made["kind"], made=made), facts)
 
 

@@ -28,7 +28,7 @@ from policies.engine import evaluate
 from policies.objects.parse import parse_objects
 from policies.policy import API_VERSION, PolicySet
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Verdict
 from tests.support.generators.written_claims import review_of
 
@@ -66,7 +66,7 @@ class Case:
         """What it is decided by."""
         return _WORLDS.of(self.read)
 
-    def facts(self, namespace: str) -> Facts:
+    def facts(self, namespace: str) -> NamespaceFacts:
         return self.world.snapshot.facts_for(namespace)
 
     def request(self) -> Request:
