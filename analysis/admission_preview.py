@@ -15,7 +15,7 @@ from analysis.audit.stored_pod import StoredPod
 from kube.pod import Pod, PodError
 from kube.tree import Raw, ReadOnly, apply_patch
 from policies import work_budget
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.lru import LruCache
@@ -130,11 +130,11 @@ class Admission:
 
     def _of_claim(self, request: ClaimRequest, facts: NamespaceFacts) -> Verdict:
         """Return the verdict at /mutate, with the denials of /validate if it admits the claim."""
-        verdict = judging.evaluate_claim(request, facts)
+        verdict = claim_verdict.evaluate_claim(request, facts)
         if not verdict.judged or verdict.violations:
             return verdict
         edited = self._apply(dict(request.made), verdict.patch)
-        return replace(verdict, violations=judging.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations)
+        return replace(verdict, violations=claim_verdict.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations)
 
 
 def preview_admission(request: Request, facts: NamespaceFacts, apply: Applier = apply_patch) -> AdmittedPod:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.ledger import AuditedPod
 from analysis.audit.outcomes import AuditResult, audit_results
 from analysis.audit.stored_pod import Controller, StoredPod

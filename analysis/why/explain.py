@@ -10,7 +10,7 @@ from typing import Any
 from analysis.admission.judge import ManifestResult, PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission_preview import Admission
-from analysis.audit.judged import AuditedDecision, audit_pod
+from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest

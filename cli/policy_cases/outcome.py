@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from analysis.admission.patch_applier import apply_patch
 from kube.tree import pointer
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.request import Request
@@ -66,7 +66,7 @@ def of_pod(request: Request, facts: NamespaceFacts, *, whole_patch: bool = False
 
 def of_claim(request: ClaimRequest, facts: NamespaceFacts) -> CaseDecision:
     """Return what comes of the creation of a claim at /mutate and, if it is admitted there, at /validate."""
-    verdict = judging.evaluate_claim(request, facts)
+    verdict = claim_verdict.evaluate_claim(request, facts)
     shown = replace(
         verdict,
         audit_outcomes=tuple(outcome for outcome in verdict.audit_outcomes if outcome.violations or outcome.edits or outcome.remarks),
@@ -74,7 +74,7 @@ def of_claim(request: ClaimRequest, facts: NamespaceFacts) -> CaseDecision:
     found = plain_data(shown)
     if request.phase == "mutate" and verdict.judged and not verdict.violations:
         edited = apply_patch(dict(request.made), verdict.patch)
-        if denied := judging.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations:
+        if denied := claim_verdict.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations:
             found["validate"] = [Sentence(v) for v in denied]
     return CaseDecision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.audit.assessment import Assessment, Owners, workload_of
-from analysis.audit.judged import as_it_came
+from analysis.audit.audited_decision import as_it_came
 from analysis.audit.stored_pod import StoredPod
 from analysis.replay import reported
 from analysis.replay.creations import Creation

@@ -12,9 +12,10 @@ from kube.pod import PodError
 from kube.review import Head, head_of, resource_of
 from kube.tree import Raw
 from policies import work_budget
-from policies.claims import judging, reapplied
+from policies.claims import claim_verdict
+from policies.claims.restore import restore_claim
 from policies.engine import evaluate
-from policies.patch import applied_again
+from policies.patch.restore import restore_pod
 from policies.planning.devices import judges
 from policies.pods.projection import extract
 from policies.request import Phase, Request
@@ -83,14 +84,14 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
 def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     asked = claim_review.from_document(document)
     if asked.operation == "UPDATE":  # of a spec that can't be changed
-        again = Verdict(judged=False, patch=reapplied.patch(asked.old or {}, asked.value))
+        again = Verdict(judged=False, patch=restore_claim(asked.old or {}, asked.value))
         return "unmatched", orjson.dumps(review.answer_object(asked, again, phase, snapshot.console_url))
     size = claim_review.size_of(asked)
     if size > MOST_READ:
         return _overgrown(phase, asked, size, snapshot)
     if not snapshot.knows(asked.namespace):
         return _of_unknown(phase, asked.uid, asked.namespace, snapshot, waits=waits)
-    verdict = judging.evaluate_claim(claim_review.request_of(asked, phase), snapshot.facts_for(asked.namespace))
+    verdict = claim_verdict.evaluate_claim(claim_review.request_of(asked, phase), snapshot.facts_for(asked.namespace))
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written > MOST_WRITTEN:
         return _overgrown(phase, asked, written, snapshot)
@@ -153,7 +154,7 @@ def _pod(
 def _again(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
     """Return the answer to an update that may take away what policies wrote."""
     small = work_budget.items(old) <= work_budget.MOST and work_budget.items(new) <= work_budget.MOST
-    return Verdict(judged=False, patch=applied_again.patch(old, new, snapshot.whole) if small else ())
+    return Verdict(judged=False, patch=restore_pod(old, new, snapshot.whole) if small else ())
 
 
 def _large(phase: Phase, asked: Request, size: int, facts: NamespaceFacts) -> tuple[str, bytes]:

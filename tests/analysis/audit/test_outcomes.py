@@ -9,7 +9,7 @@ import jsonpatch
 import pytest
 from hypothesis import given
 
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.outcomes import audit_results
 from analysis.audit.stored_pod import stored
 from analysis.audit.workload_report import MOST_PATCH

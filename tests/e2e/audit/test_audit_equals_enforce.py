@@ -12,8 +12,8 @@ import jsonpatch
 import pytest
 import yaml
 
-from analysis.audit.judged import AuditedDecision as Judgement
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import AuditedDecision as Judgement
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.outcomes import AuditResult, audit_results
 from analysis.audit.stored_pod import stored, widest
 from kube.templates import CONTROLLERS

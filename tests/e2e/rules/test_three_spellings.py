@@ -21,7 +21,7 @@ import pytest
 from catalog import Gpu
 from catalog.resources import OF_A_CLASS
 from kube.tree import apply_patch
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
@@ -165,7 +165,7 @@ def by_claim(cluster: Cluster, policies: Sequence[Raw], amount: int) -> str:
     phases: tuple[Phase, ...] = ("mutate", "validate")
     for phase in phases:
         asked = ClaimRequest(kind="ResourceClaimTemplate", made=template, phase=phase)
-        verdict = judging.evaluate_claim(asked, facts_of(policies, CLASSES))
+        verdict = claim_verdict.evaluate_claim(asked, facts_of(policies, CLASSES))
         if verdict.violations:
             return DENIED
         template = apply_patch(copy.deepcopy(template), verdict.patch)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kube.tree import apply_patch
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import EXTENDED, ClaimRequest
 from policies.engine import evaluate
 from policies.facts import device_requests
@@ -40,7 +40,7 @@ FACTS = facts_of(REQUIRE)
 
 
 def judged(made: Raw, facts: NamespaceFacts = FACTS, user: str = "mallory") -> Verdict:
-    return judging.evaluate_claim(ClaimRequest(user=user, kind=made["kind"], made=made), facts)
+    return claim_verdict.evaluate_claim(ClaimRequest(user=user, kind=made["kind"], made=made), facts)
 
 
 @pytest.mark.parametrize("name", DENIED)
@@ -61,8 +61,8 @@ def test_what_is_admitted_is_confined(name: str) -> None:
     edited = apply_patch(copy.deepcopy(made), verdict.patch)
     for one in device_requests.written_requests(edited["kind"], edited):
         assert {FAMILY, TYPE} <= set(device_requests.expressions(one.value))
-    assert judging.evaluate_claim(ClaimRequest(kind=made["kind"], made=edited, phase="validate"), FACTS).violations == ()
-    assert judging.evaluate_claim(ClaimRequest(kind=made["kind"], made=made, phase="validate"), FACTS).violations
+    assert claim_verdict.evaluate_claim(ClaimRequest(kind=made["kind"], made=edited, phase="validate"), FACTS).violations == ()
+    assert claim_verdict.evaluate_claim(ClaimRequest(kind=made["kind"], made=made, phase="validate"), FACTS).violations
 
 
 def test_a_policy_for_pods_of_several_gpus_is_for_claims_of_as_many() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
 from policies.state.snapshot import NamespaceFacts
@@ -38,7 +38,7 @@ NUMBER = count(120, 20_000)
 
 def judged(made: Raw, facts: NamespaceFacts, phase: str = "mutate") -> Verdict:
     request = ClaimRequest(user="alice", kind=made["kind"], made=made)
-    return judging.evaluate_claim(request if phase == "mutate" else replace(request, phase="validate"), facts)
+    return claim_verdict.evaluate_claim(request if phase == "mutate" else replace(request, phase="validate"), facts)
 
 
 def patched(made: Raw, verdict: Verdict) -> Raw:

@@ -22,7 +22,7 @@ from cli.policy_cases import decisions, expectation_writer
 from cli.policy_cases.outcome import CaseDecision
 from cli.policy_cases.worlds import CaseWorld, Worlds
 from documents.files import SHIPPED_CATALOG, read_documents, read_policies
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.document import Document
 from policies.engine import evaluate
 from policies.objects.parse import parse_objects
@@ -140,7 +140,7 @@ def decide(case: Case) -> DecidedCase:
         return DecidedCase(case, decision, Verdict(judged=False))
     review = claim_review.from_document(review_of(given["claim"], namespace=given["namespace"], user=given["user"]))
     return DecidedCase(
-        case, decision, judging.evaluate_claim(claim_review.request_of(review, given["phase"]), case.facts(given["namespace"]))
+        case, decision, claim_verdict.evaluate_claim(claim_review.request_of(review, given["phase"]), case.facts(given["namespace"]))
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import jsonpatch
 from hypothesis import given
 
-from analysis.audit.judged import AuditedDecision, audit_pod
+from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import stored
 from kube.pod import OF_NO_CLASS
 from policies.engine import evaluate
