@@ -47,7 +47,7 @@ class AdmittedPod:
     """the violations of the phase that denied the pod"""
     remarks: tuple[Remark, ...]
     """the remarks of both phases, each once"""
-    judged: bool
+    is_evaluated: bool
     """False if the pod requests no accelerator"""
     pod: Raw
     """The pod as admitted; as it came if it is denied. Parts that no edit touches are the same objects as in the request."""
@@ -126,12 +126,14 @@ class Admission:
         try:
             return self._of_request(request)
         except PodError:
-            return AdmittedPod(request=request, mutate=Verdict(judged=False), violations=(), remarks=(), judged=False, pod=request.pod)
+            return AdmittedPod(
+                request=request, mutate=Verdict(is_evaluated=False), violations=(), remarks=(), is_evaluated=False, pod=request.pod
+            )
 
     def _of_claim(self, request: ClaimRequest, facts: NamespaceFacts) -> Verdict:
         """Return the verdict at /mutate, with the denials of /validate if it admits the claim."""
         verdict = claim_verdict.evaluate_claim(request, facts)
-        if not verdict.judged or verdict.violations:
+        if not verdict.is_evaluated or verdict.violations:
             return verdict
         edited = self._apply(dict(request.made), verdict.patch)
         return replace(verdict, violations=claim_verdict.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations)
@@ -143,7 +145,7 @@ def preview_admission(request: Request, facts: NamespaceFacts, apply: Applier = 
     A pod that the API server can't decode, which can happen with one from a template, is denied even if no policy denies it.
     """
     mutate = _mutated(request, facts)
-    if request.operation == "CREATE" and (not mutate.judged or mutate.violations):
+    if request.operation == "CREATE" and (not mutate.is_evaluated or mutate.violations):
         return _result(request, mutate, mutate, mutate.remarks, request.pod)
     edited = request.operation == "CREATE" and mutate.patch
     pod = apply(request.pod, mutate.patch) if edited else request.pod
@@ -157,7 +159,7 @@ def _result(request: Request, mutate: Verdict, last: Verdict, remarks: tuple[Rem
         mutate=mutate,
         violations=last.violations,
         remarks=remarks,
-        judged=last.judged,
+        is_evaluated=last.is_evaluated,
         pod=request.pod if last.violations else pod,
     )
 
@@ -193,7 +195,7 @@ def _bytes(read: Raw) -> int:
 
 
 def _decoded(request: Request, verdict: Verdict, facts: NamespaceFacts) -> Verdict:
-    if request.operation != "CREATE" or not verdict.judged:
+    if request.operation != "CREATE" or not verdict.is_evaluated:
         return verdict
     violated = {violation.key for violation in verdict.violations}
     wrong = tuple(v for v in undecodable(Pod(request.pod), facts.snapshot) if v.key not in violated)

@@ -44,7 +44,7 @@ def evaluate(request: Request, facts: NamespaceFacts, read: Raw | None = None) -
     pod = as_asked(Pod(extract(request.pod, facts.reads) if read is None else read), request.old_pod)
     subject = plan.review_pod(request, facts, pod)
     if not (subject.devices.asked or pod.claims or annotated_fraction(pod) or _misspelt(pod, facts)):
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
     matched = subject.may_match
     enforced = enforced_of(matched)
     entries = _valid_entries(facts, subject, enforced)

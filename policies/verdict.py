@@ -206,7 +206,7 @@ class Verdict:
     """Audit and Warn policies past the sixteenth that were not evaluated (``docs/laws.md``, law 6: "audit runs the same code")."""
     matched: tuple[str, ...] = ()
     """Policies that apply to this pod, sorted. Empty: nothing matched, the pod is allowed and counted."""
-    judged: bool = True
+    is_evaluated: bool = True
     """False for a pod that asks for no accelerator: nothing was evaluated."""
     patch: tuple[dict[str, Any], ...] = field(default=())
     """RFC 6902 operations for ``edits`` and the ``berth.dev/applied`` annotation, ready for the answer."""

@@ -85,7 +85,7 @@ class Metrics:
 
     def count(self, counts: OutcomeTally, facts: NamespaceFacts | None = None) -> None:
         """Count a decision whose tally is already computed. ``facts``: of a pod's namespace; None for no pod."""
-        if counts.judged:
+        if counts.is_evaluated:
             self._pods.count(counts)
             if counts.admitted and facts is not None:
                 self.devices.count(counts.holding, facts)

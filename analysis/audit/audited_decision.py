@@ -54,7 +54,7 @@ def audit_pod(pod: StoredPod, facts: NamespaceFacts) -> AuditedDecision | None:
     request = pod.request()
     try:
         now = evaluate(request, facts)
-        if not now.judged:
+        if not now.is_evaluated:
             return None
         recorded = APPLIED in (request.pod["metadata"].get("annotations") or ())
         first = replace(request, pod=as_it_came(pod, request, facts)) if recorded else request

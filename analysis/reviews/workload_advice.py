@@ -143,7 +143,7 @@ def _asks(made: Templated | InputError, asked: ObjectReview, facts: NamespaceFac
     """Return whether the pods of a template request an accelerator."""
     if isinstance(made, InputError):
         return False
-    return preview_admission(Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run), facts).judged
+    return preview_admission(Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run), facts).is_evaluated
 
 
 def _of_pod(wording: _TemplateWording, judged: AdmittedPod, pod: dict[str, Any]) -> Iterator[Advice]:

@@ -32,24 +32,24 @@ def evaluate_workload(review: ObjectReview, snapshot: Snapshot) -> Verdict:
     """Judge a workload that is made or changed: what an update leaves as it was passes. Raises Unreadable."""
     made = _read(review, snapshot)
     if made is None:
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
     facts = snapshot.facts_for(review.namespace)
     verdict, remarks = _queued(review, made, facts), _waiting(review, made, facts)
     if not remarks or verdict.violations:
         return verdict
-    return replace(verdict, remarks=(*verdict.remarks, *remarks), judged=True)
+    return replace(verdict, remarks=(*verdict.remarks, *remarks), is_evaluated=True)
 
 
 def _queued(review: ObjectReview, made: QueuedWorkload, facts: NamespaceFacts) -> Verdict:
     """Return the verdict of policies on its queue. Raises Unreadable."""
     if not queue_verdict.speaks(facts, "validate"):
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
     update = review.operation == "UPDATE"
     try:
         return queue_verdict.evaluate_queue(made, facts, "validate", update=update, before=_before(review, made, facts))
     except _UNREAD as error:
         if not queue_verdict.requires(facts):
-            return Verdict(judged=False)
+            return Verdict(is_evaluated=False)
         raise _unreadable(error) from None
 
 
@@ -76,9 +76,9 @@ def label_workload(review: ObjectReview, snapshot: Snapshot) -> Verdict:
     facts = snapshot.facts_for(review.namespace)
     made = _read(review, snapshot) if review.operation == "CREATE" and queue_verdict.speaks(facts, "mutate") else None
     try:
-        return queue_verdict.evaluate_queue(made, facts, "mutate") if made is not None else Verdict(judged=False)
+        return queue_verdict.evaluate_queue(made, facts, "mutate") if made is not None else Verdict(is_evaluated=False)
     except _UNREAD:
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
 
 
 def _read(review: ObjectReview, snapshot: Snapshot) -> QueuedWorkload | None:

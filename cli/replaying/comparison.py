@@ -119,7 +119,7 @@ class Comparer:
             return "unshaped"
         except _TooCostly:
             return "large"
-        if not found.judged.admitted.judged and found.difference is None:
+        if not found.judged.admitted.is_evaluated and found.difference is None:
             return "accelerator"
         outcome = ReplayOutcome(
             namespace=request.namespace,

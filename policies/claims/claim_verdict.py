@@ -40,7 +40,7 @@ def evaluate_claim(request: ClaimRequest, facts: NamespaceFacts) -> Verdict:
     """Return the verdict on one claim; not judged if all that it asks for is known to be no accelerator."""
     found = tuple(parts(request, facts))
     if not found:
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
     count = of_claim(request.claim, facts.snapshot)
     matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count))
     claim = EvaluatedClaim(

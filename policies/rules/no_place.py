@@ -3,7 +3,7 @@
 Reads   the accelerators that the pod requests, its tolerations, nodeSelector and required terms, readable claims; every node and
         NodePool
 Writes  nothing
-Judges  nothing: a remark names the place that comes nearest. It needs every node and NodePool (``policies.facts.places``) and
+Checks  nothing: a remark names the place that comes nearest. It needs every node and NodePool (``policies.facts.places``) and
         follows ``policies.placement``. Another one names the resource to request in place of a claim: Karpenter ignores pods with
         claims (aws/karpenter-provider-aws#9519; its option --ignore-dra-requests is on by default), so the pod waits for ever if no
         node has devices of the vendor. A node with labels of GPUs that offers none may have a DRA driver

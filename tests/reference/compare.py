@@ -53,7 +53,7 @@ def compare(request: Request, facts: NamespaceFacts, reference: Reference) -> Co
     """The mutating call, then the validating one on the pod as patched; on a denied pod, the validating one as it came."""
     mutated, expected = evaluate(request, facts), reference.evaluate(request)
     found = list(_codes("mutate", mutated, expected))
-    if not found and mutated.judged and not mutated.violations:
+    if not found and mutated.is_evaluated and not mutated.violations:
         found += _edits(request, mutated, expected, reference)
     final = patched(request.pod, mutated)
     again = replace(request, phase="validate", pod=final)
@@ -64,8 +64,8 @@ def compare(request: Request, facts: NamespaceFacts, reference: Reference) -> Co
 
 
 def _codes(phase: str, verdict: Verdict, expected: Expected) -> Iterator[Difference]:
-    if verdict.judged != expected.judged:
-        yield Difference(phase, "judged", verdict.judged, expected.judged)
+    if verdict.is_evaluated != expected.judged:
+        yield Difference(phase, "judged", verdict.is_evaluated, expected.judged)
     elif verdict.matched != expected.matched:
         yield Difference(phase, "matched", verdict.matched, expected.matched)
     else:

@@ -215,7 +215,7 @@ def decision_word(verdict: Verdict, phase: Phase) -> str:
     """
     if verdict.violations:
         return "denied"
-    if not verdict.judged:
+    if not verdict.is_evaluated:
         return "passed"
     if verdict.patch and phase == "mutate":
         return "patched"

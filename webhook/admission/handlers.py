@@ -78,13 +78,13 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
     if not snapshot.knows(asked.namespace):  # a label is never denied
         return _of_unknown("advise" if phase == "mutate" else phase, asked.uid, asked.namespace, snapshot, waits=waits)
     verdict = workload_review.label_workload(asked, snapshot) if phase == "mutate" else workload_review.evaluate_workload(asked, snapshot)
-    return _answer_object(phase, asked, verdict, snapshot, metrics, is_counted=verdict.judged)
+    return _answer_object(phase, asked, verdict, snapshot, metrics, is_counted=verdict.is_evaluated)
 
 
 def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     asked = claim_review.from_document(document)
     if asked.operation == "UPDATE":  # of a spec that can't be changed
-        again = Verdict(judged=False, patch=restore_claim(asked.old or {}, asked.value))
+        again = Verdict(is_evaluated=False, patch=restore_claim(asked.old or {}, asked.value))
         return "unmatched", orjson.dumps(review.answer_object(asked, again, phase, snapshot.console_url))
     size = claim_review.size_of(asked)
     if size > MOST_READ:
@@ -154,14 +154,14 @@ def _pod(
 def _again(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
     """Return the answer to an update that may take away what policies wrote."""
     small = work_budget.items(old) <= work_budget.MOST and work_budget.items(new) <= work_budget.MOST
-    return Verdict(judged=False, patch=restore_pod(old, new, snapshot.whole) if small else ())
+    return Verdict(is_evaluated=False, patch=restore_pod(old, new, snapshot.whole) if small else ())
 
 
 def _large(phase: Phase, asked: Request, size: int, facts: NamespaceFacts) -> tuple[str, bytes]:
     """Answer a review of a pod that is too large to be judged: one that asks for nothing that is judged is admitted."""
     try:
         if not judges(asked.pod, facts.snapshot):
-            return "unmatched", orjson.dumps(review.answer_review(asked, Verdict(judged=False), phase=phase))
+            return "unmatched", orjson.dumps(review.answer_review(asked, Verdict(is_evaluated=False), phase=phase))
     except PodError as error:
         raise _shapeless(error) from None
     return _overgrown(phase, asked, size, facts.snapshot)

@@ -66,7 +66,7 @@ def evaluate_queue(
     # a new workload of a kind that Kueue does not hold back is first reviewed by /validate (``registration.entries``)
     is_first = update or phase == ("validate" if made.known.kueue is None else "mutate")
     verdict = evaluate_under(matched, enforced, evaluate, _EACH * len(pods.asking) if is_first else None)
-    return replace(verdict, judged=bool(matched), violations=() if mutates else verdict.violations)
+    return replace(verdict, is_evaluated=bool(matched), violations=() if mutates else verdict.violations)
 
 
 @dataclass(frozen=True, slots=True)

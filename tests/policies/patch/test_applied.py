@@ -119,7 +119,7 @@ def test_a_forged_entry_blames_nobody() -> None:
         annotations = {**(pod["metadata"].get("annotations") or {}), APPLIED: json.dumps([forged])}
         verdict, after = mutated(case, {**pod, "metadata": {**pod["metadata"], "annotations": annotations}})
         assert verdict.edits == mutated(case, pod)[0].edits, "it is never read for a decision"
-        if not verdict.violations and verdict.judged:
+        if not verdict.violations and verdict.is_evaluated:
             tried += 1
             assert forged not in applied_of(after) or _writes(case, pod, forged), f"Random({seed}): {forged}"
     assert tried > count(60, 10_000) // 10

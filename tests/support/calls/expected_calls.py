@@ -31,7 +31,7 @@ NOTHING = frozenset[str]()
 
 def judged(pod: Raw, snapshot: Snapshot = SNAPSHOT) -> bool:
     """Whether the engine has anything to do with it."""
-    return evaluate(Request(namespace=NAMESPACE, pod=pod), snapshot.facts_for(NAMESPACE)).judged
+    return evaluate(Request(namespace=NAMESPACE, pod=pod), snapshot.facts_for(NAMESPACE)).is_evaluated
 
 
 BEGINNINGS = (

@@ -137,7 +137,7 @@ def decide(case: Case) -> DecidedCase:
     if isinstance(request, Request):
         return DecidedCase(case, decision, evaluate(request, case.facts(request.namespace)), request)
     if request is None:
-        return DecidedCase(case, decision, Verdict(judged=False))
+        return DecidedCase(case, decision, Verdict(is_evaluated=False))
     review = claim_review.from_document(review_of(given["claim"], namespace=given["namespace"], user=given["user"]))
     return DecidedCase(
         case, decision, claim_verdict.evaluate_claim(claim_review.request_of(review, given["phase"]), case.facts(given["namespace"]))
