@@ -20,7 +20,7 @@ from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.lru import LruCache
 from policies.messages import phrase
-from policies.planning.devices import judges
+from policies.planning.devices import needs_evaluation
 from policies.pods.projection import extract
 from policies.request import Request
 from policies.rules.requests_match_limits import undecodable
@@ -167,7 +167,7 @@ def _result(request: Request, mutate: Verdict, last: Verdict, remarks: tuple[Rem
 def _mutated(request: Request, facts: NamespaceFacts) -> Verdict:
     """Return the verdict at /mutate."""
     read = extract(request.pod, facts.reads)
-    if _is_too_complex(read) and judges(request.pod, facts.snapshot):
+    if _is_too_complex(read) and needs_evaluation(request.pod, facts.snapshot):
         return _too_complex(read, facts)
     verdict = _decoded(request, evaluate(request.in_phase("mutate"), facts, read), facts)
     fits = not verdict.edits or work_budget.fits_after(read, verdict.edits, work_budget.items(read))

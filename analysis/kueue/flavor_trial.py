@@ -54,7 +54,7 @@ class OpenQueue:
     found: ClusterQueue
 
 
-class Judging:
+class FlavorTrial:
     """The flavors of one queue, for the templates of one workload."""
 
     def __init__(self, owner: Owner, facts: NamespaceFacts, queue: OpenQueue) -> None:

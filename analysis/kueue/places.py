@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from analysis.kueue.flavor_trial import CODE, NAMED, Judging, OpenQueue
+from analysis.kueue.flavor_trial import CODE, NAMED, FlavorTrial, OpenQueue
 from catalog.nearest import nearest
 from kube.pod import Pod, PodError
 from kube.tree import map_at
@@ -69,9 +69,9 @@ def _found(value: Any, owner: Owner, facts: NamespaceFacts, around: Around) -> I
     if isinstance(queue, Phrase):
         yield queue
     elif queue is not None:
-        judging = Judging(owner, facts, queue)
+        trial = FlavorTrial(owner, facts, queue)
         for template, wanted in every:
-            yield from judging.of(template, wanted)
+            yield from trial.of(template, wanted)
 
 
 def _wanted(one: Templated, owner: Owner, facts: NamespaceFacts) -> list[str]:

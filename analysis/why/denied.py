@@ -18,7 +18,7 @@ from policies.placement.fleet import OUTLOOKS, Fleet, best
 from policies.verdict import Violation
 
 MOST_TEMPLATES = 16
-"""Templates of one object that are mended: the kinds with several have two to five."""
+"""Templates of one object that are fixed: the kinds with several have two to five."""
 
 
 class DeniedTemplate(NamedTuple):

@@ -58,7 +58,7 @@ class MessageRow:
     """The heading of its section in ``docs/codes.md``."""
     kind: Kind
     audience: Audience = "author"
-    """The audience of its warnings: the author of the pod, or the platform team, if only they can mend it."""
+    """The audience of its warnings: the author of the pod, or the platform team, if only they can fix it."""
     word: Word | None = None
     """The outcome that a warning counts as for the policies that it names
     (``berth_policy_outcomes_total``); None: none."""

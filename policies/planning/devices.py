@@ -132,8 +132,8 @@ def requested_names(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tup
     )
 
 
-def judges(raw: Raw, snapshot: Snapshot) -> bool:
-    """Return whether the engine judges a pod, of any size; at once if it does. Raises PodError."""
+def needs_evaluation(raw: Raw, snapshot: Snapshot) -> bool:
+    """Return whether the engine evaluates a pod, of any size; at once if it does. Raises PodError."""
     pod = Pod(raw)
     return bool(pod.claims or annotated_fraction(pod)) or any(
         name in snapshot.catalog.misspellings or (snapshot.resource(name) is not None and is_requested(container, name))

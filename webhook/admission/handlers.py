@@ -16,7 +16,7 @@ from policies.claims import claim_verdict
 from policies.claims.restore import restore_claim
 from policies.engine import evaluate
 from policies.patch.restore import restore_pod
-from policies.planning.devices import judges
+from policies.planning.devices import needs_evaluation
 from policies.pods.projection import extract
 from policies.request import Phase, Request
 from policies.state.snapshot import NamespaceFacts, Snapshot
@@ -160,7 +160,7 @@ def _again(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
 def _large(phase: Phase, asked: Request, size: int, facts: NamespaceFacts) -> tuple[str, bytes]:
     """Answer a review of a pod that is too large to be judged: one that asks for nothing that is judged is admitted."""
     try:
-        if not judges(asked.pod, facts.snapshot):
+        if not needs_evaluation(asked.pod, facts.snapshot):
             return "unmatched", orjson.dumps(review.answer_review(asked, Verdict(is_evaluated=False), phase=phase))
     except PodError as error:
         raise _shapeless(error) from None

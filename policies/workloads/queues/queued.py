@@ -18,7 +18,7 @@ from policies import work_budget
 from policies.document import Document, InputError
 from policies.offers.constraints import Compiled
 from policies.planning import plan
-from policies.planning.devices import judges
+from policies.planning.devices import needs_evaluation
 from policies.planning.plan import ReviewedPod
 from policies.planning.queues import MergedQueues, Past, Required, joining, merge_queues, scheduler_of
 from policies.pods.permissions import annotated_fraction
@@ -91,7 +91,7 @@ def read_pods(made: QueuedWorkload, facts: NamespaceFacts) -> QueuedPods:
         if isinstance(one, InputError):
             raise one
         if work_budget.items(one.pod) > work_budget.MOST:
-            if judges(one.pod, facts.snapshot):
+            if needs_evaluation(one.pod, facts.snapshot):
                 raise WorkloadTooLarge
             continue
         request = Request(namespace=made.owner.namespace, user=made.user, pod=one.pod)

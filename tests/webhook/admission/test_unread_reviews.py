@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS
+from analysis.reviews.decoding import LARGEST_FIXED, MOST_MARKS
 from kube.review import Head, head_of
 from policies.state.snapshot import Snapshot
 from server.limits import UID_BYTES
@@ -92,7 +92,7 @@ def test_what_nobody_reads_hides_nothing(phase: Any, part: bytes, snapshot: Snap
 
 
 UNREADABLE: dict[str, Callable[[], bytes]] = {
-    "too large to be mended": lambda: with_part(deep(1_100) + b',"a":"' + b"x" * LARGEST_MENDED + b'"'),
+    "too large to be fixed": lambda: with_part(deep(1_100) + b',"a":"' + b"x" * LARGEST_FIXED + b'"'),
     "cut off": lambda: BODY[:-5],
     "no number": lambda: with_part(b'"a":NaN'),
     "no map": lambda: BODY.replace(b'"spec":{', b'"spec":[],"was":{', 1),
