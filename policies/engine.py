@@ -17,7 +17,9 @@ from kube.tree import Raw
 from policies import messages, work_budget
 from policies.messages import OF_EDITS, phrase
 from policies.offers.device_costs import ANY
-from policies.patch import applied, valid_entries
+from policies.patch import valid_entries
+from policies.patch.build import build_patch
+from policies.patch.record import APPLIED, Entry
 from policies.patch.valid_entries import ValidEntries
 from policies.planning import defaults, plan
 from policies.planning.devices import RequestedDevice, share
@@ -53,7 +55,7 @@ def evaluate(request: Request, facts: NamespaceFacts, read: Raw | None = None) -
         result = _outcome(facts, subject, policies)
         if result.violations or request.operation == "UPDATE":
             return result
-        return result._replace(patch=applied.finish(pod.raw, result.edits, entries))
+        return result._replace(patch=build_patch(pod.raw, result.edits, entries))
 
     # No mutating webhook is called for an update: what would be denied of it is told where it is judged.
     is_audited = (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched)
@@ -70,11 +72,11 @@ def _misspelt(pod: Pod, facts: NamespaceFacts) -> bool:
     return any(name in facts.snapshot.catalog.misspellings for container in pod.containers for name in container.resource_names)
 
 
-def _valid_entries(facts: NamespaceFacts, subject: ReviewedPod, enforced: Policies) -> list[applied.Entry]:
+def _valid_entries(facts: NamespaceFacts, subject: ReviewedPod, enforced: Policies) -> list[Entry]:
     """Return the entries of ``berth.dev/applied`` that the pod arrives with and that the policies in force
     write themselves."""
     request = subject.request
-    if applied.APPLIED not in subject.pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
+    if APPLIED not in subject.pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
         return []
     return _true(facts, subject, enforced).entries
 

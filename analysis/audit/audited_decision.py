@@ -11,7 +11,7 @@ from analysis.audit.stored_pod import StoredPod
 from kube.pod import CountInterval, Pod, PodError
 from kube.tree import Raw, remove_at, value_at
 from policies.engine import arrived, evaluate
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.request import Request

@@ -25,7 +25,7 @@ from kube.pod import DEFAULT_SCHEDULER, FINISHED, PodError
 from kube.scheduling import Wants, wants
 from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
-from policies.patch.applied import APPLIED, read_summary, recorded
+from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
 from policies.placement.fleet import Fleet, best, blockers, outlook
 from policies.placement.pools import Pool

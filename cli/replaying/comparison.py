@@ -19,7 +19,7 @@ from kube.pod import PodError
 from kube.tree import Raw, apply_patch, remove_at
 from policies import work_budget
 from policies.lru import LruCache
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.pods.projection import extract
 from policies.request import Request
 from policies.state.snapshot import NamespaceFacts, Snapshot

@@ -16,7 +16,7 @@ from catalog.prices import Prices
 from cli.replaying.comparison import Comparer, Example
 from cli.replaying.counting import Counted
 from kube.pod import PodError
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.state.snapshot import Snapshot
 
 

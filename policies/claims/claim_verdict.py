@@ -27,8 +27,8 @@ from policies.claims.confinement import Confinement, Lacking, Wanted, required
 from policies.claims.defaults import RULE, choose_defaults, chosen, is_certain, silent
 from policies.messages import OF_EDITS, cut_text, phrase
 from policies.offers.constraints import Compiled, fields, who
-from policies.patch import applied
-from policies.patch.applied import digest
+from policies.patch.build import build_patch
+from policies.patch.record import Entry, digest, intact_entries
 from policies.planning.devices import of_claim
 from policies.planning.outcome import PolicyOutcome, enforced_of, evaluate_under
 from policies.policy import Policy
@@ -86,15 +86,15 @@ def _outcome(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> PolicyOutco
         unsaid |= dict.fromkeys(remark_unsaid(part, (*confinement.lacking, *default.lacking)))
     if denied:
         return PolicyOutcome((), tuple(denied), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
-    patch = applied.finish(request.made, edits, _valid_entries(request.made, theirs)) if is_mutated else ()
+    patch = build_patch(request.made, edits, _valid_entries(request.made, theirs)) if is_mutated else ()
     return PolicyOutcome(tuple(edits), (), (*remarks, *unsaid), patch)
 
 
-def _valid_entries(made: Mapping[str, Any], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[applied.Entry]:
+def _valid_entries(made: Mapping[str, Any], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[Entry]:
     """Return the entries of ``berth.dev/applied`` that are true: of a selector that stands at their path, and that the policies in
     force write there."""
     written = {(pointer((*part.path, "selectors"))): {digest(selector(text)) for text in texts} for part, texts in theirs}
-    return [entry for entry in applied.intact_entries(made) if entry["is"] in written.get(entry["path"].rpartition("/")[0], ())]
+    return [entry for entry in intact_entries(made) if entry["is"] in written.get(entry["path"].rpartition("/")[0], ())]
 
 
 # --- selectors: appended to the author's own, with which Kubernetes ANDs them (k8s.io/api/resource/v1 ExactDeviceRequest) --

@@ -11,7 +11,7 @@ from typing import Any
 
 from kube.tree import Raw, map_at
 from policies.claims import cel
-from policies.patch.applied import APPLIED, intact_entries, steps
+from policies.patch.record import APPLIED, intact_entries, steps
 from policies.patch.restore import restore_record
 
 

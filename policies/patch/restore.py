@@ -9,7 +9,7 @@ from typing import Any
 
 from kube.pod import DEFAULT_SCHEDULER, GRACE, SCHEDULER
 from kube.tree import Raw, map_at
-from policies.patch.applied import APPLIED, intact_entries, steps
+from policies.patch.record import APPLIED, intact_entries, steps
 from policies.patch.valid_entries import ValidEntries, Whole, before
 
 

@@ -25,7 +25,7 @@ from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_modes import unmaintained
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled, Constraint
-from policies.patch.applied import APPLIED, recorded
+from policies.patch.record import APPLIED, recorded
 from policies.patch.restore import restore_pod
 from policies.policy import Allow, Bounds, Default, InNotIn, LongRuns, MachineFields, NodeTemplate, Policy, PolicySet, Require
 from policies.request import Request

@@ -14,8 +14,8 @@ from kube import tree as json_tree
 from kube.tree import TreePatch
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled
-from policies.patch import applied
-from policies.patch.applied import Entry
+from policies.patch.build import build_patch
+from policies.patch.record import Entry, digest, intact_entries
 from policies.planning.outcome import Policies, PolicyOutcome, enforced_of, evaluate_under
 from policies.planning.queues import Past, Required
 from policies.request import Phase
@@ -61,7 +61,7 @@ def evaluate_queue(
 
     def evaluate(policies: Policies) -> PolicyOutcome:
         result = one.under(policies)
-        return result._replace(patch=applied.finish(made.value, result.edits, valid_entries)) if mutates else result
+        return result._replace(patch=build_patch(made.value, result.edits, valid_entries)) if mutates else result
 
     # a new workload of a kind that Kueue does not hold back is first reviewed by /validate (``registration.entries``)
     is_first = update or phase == ("validate" if made.known.kueue is None else "mutate")
@@ -97,7 +97,7 @@ class _QueueResult:
     def valid_entries(self, policies: Sequence[Compiled]) -> list[Entry]:
         """Return the entries of ``berth.dev/applied`` that are true: these policies write the same into the workload without it."""
         without: Any = self.made.value
-        intact = ((json_tree.path_of(without, entry["path"]), entry) for entry in applied.intact_entries(without))
+        intact = ((json_tree.path_of(without, entry["path"]), entry) for entry in intact_entries(without))
         claimed = [(path, entry) for path, entry in intact if queue_edits.is_written(path)]
         for path, _ in claimed:
             without = json_tree.remove_at(without, path)
@@ -105,7 +105,7 @@ class _QueueResult:
             return []
         made = self.made.of(without)
         edits, _ = _written(made, read_pods(made, self.facts), policies, self.facts)
-        theirs = {(edit.path, edit.rule, edit.policies, applied.digest(edit.value)) for edit in edits}
+        theirs = {(edit.path, edit.rule, edit.policies, digest(edit.value)) for edit in edits}
         return [entry for path, entry in claimed if (path, entry["rule"], tuple(entry["by"]), entry["is"]) in theirs]
 
 

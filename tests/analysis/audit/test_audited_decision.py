@@ -12,7 +12,7 @@ from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import stored
 from kube.pod import OF_NO_CLASS
 from policies.engine import evaluate
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.policy import Default, Policy, PolicySet, Require
 from policies.request import Request
 from policies.state.snapshot import NamespaceFacts

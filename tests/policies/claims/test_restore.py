@@ -11,7 +11,7 @@ import pytest
 
 from policies.claims.cel import OneOf
 from policies.claims.restore import restore_claim
-from policies.patch.applied import APPLIED, digest
+from policies.patch.record import APPLIED, digest
 from tests.support.generators.written_claims import claim, exactly, first_of
 
 Raw = dict[str, Any]
