@@ -25,7 +25,8 @@ from policies.planning import defaults, plan
 from policies.planning.devices import RequestedDevice, share
 from policies.planning.outcome import Policies, PolicyOutcome, enforced_of, evaluate_under
 from policies.planning.plan import Plan, ReviewedPod
-from policies.pods.permissions import annotated_fraction, as_asked, asks_anew
+from policies.pods.actors import asks_anew
+from policies.pods.fractions import annotated_fraction, as_asked
 from policies.pods.projection import extract
 from policies.request import Request
 from policies.rules import RULES, Rule, acting_rules

@@ -12,7 +12,7 @@ from analysis.admission.template_edits import project
 from analysis.admission_preview import Admission, AdmittedPod
 from kube.pod import CONTAINERS
 from kube.tree import Path, TreePatch, set_at, value_at
-from policies.pods.permissions import FRACTIONS
+from policies.pods.fractions import FRACTIONS
 from policies.verdict import Edit, Verdict
 from policies.workloads import parts
 from policies.workloads.held import HeldAccelerator, find_held

@@ -19,8 +19,8 @@ from kube.templates import bare_pod, pod_of
 from policies.objects import wording
 from policies.offers.constraints import Compiled
 from policies.planning import plan
+from policies.pods.actors import workloads_of
 from policies.pods.annotations import DURATION
-from policies.pods.permissions import workloads_of
 from policies.pods.projection import extract
 from policies.policy import Bounds, Match
 from policies.request import Request

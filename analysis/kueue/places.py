@@ -21,7 +21,7 @@ from policies.document import Document, InputError
 from policies.facts.admission_queues import KINDS, ClusterQueue, LocalQueue
 from policies.messages import At, Phrase, phrase
 from policies.planning import plan
-from policies.pods.permissions import QUEUE_NAME
+from policies.pods.actors import QUEUE_NAME
 from policies.pods.projection import extract
 from policies.pods.queue_systems import KUEUE
 from policies.request import Request

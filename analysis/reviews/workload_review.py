@@ -13,7 +13,7 @@ from kube.pod import PodError
 from kube.review import PODS
 from kube.tree import map_at
 from policies.document import InputError
-from policies.pods.permissions import QUEUE_NAME
+from policies.pods.actors import QUEUE_NAME
 from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import Remark, Verdict
 from policies.workloads.pods import describing

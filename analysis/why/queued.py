@@ -12,7 +12,7 @@ from analysis.why.explanation import Queued
 from analysis.why.surroundings import Surroundings
 from documents.printable import printable
 from kube.tree import map_at, text_of
-from policies.pods.permissions import QUEUE_NAME
+from policies.pods.actors import QUEUE_NAME
 from policies.state.snapshot import NamespaceFacts
 from policies.workloads.pods import describing
 

@@ -21,7 +21,7 @@ from kube.tree import Raw
 from policies.facts.device_requests import UNREAD_CLAIM, Claim, RequestChoice
 from policies.fixes import Fix, amount_paths, request_fewer
 from policies.pods import unlisted_accelerators
-from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
+from policies.pods.fractions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
 from policies.state.snapshot import NamespaceFacts, Snapshot
 
 

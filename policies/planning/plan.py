@@ -28,10 +28,10 @@ from policies.planning.devices import RequestedDevice, RequestedDevices
 from policies.planning.feasibility import AuthorExpression, Cell, RequiredTerm, Space, Wanted, read_cells, selects_template, terms_of
 from policies.planning.queues import DefaultQueue, joining
 from policies.planning.requirements import Demands, MergedSettings, deadline, demands
+from policies.pods import actors
 from policies.pods import annotations as author
-from policies.pods import permissions
+from policies.pods.actors import Actor, actor_of, workloads_of
 from policies.pods.annotations import Author, is_long
-from policies.pods.permissions import Actor, actor_of, workloads_of
 from policies.policy import Policy
 from policies.request import Request
 from policies.state.snapshot import NamespaceFacts, Snapshot
@@ -225,7 +225,7 @@ def make_plan(facts: NamespaceFacts, subject: ReviewedPod, policies: tuple[Compi
     joined = joining(subject.pod, subject.actor, wanted.queues) if is_mutated and wanted.queues.default is not None else None
     actor = subject.actor
     if joined is not None and joined.moves:  # as it reads on the next call
-        actor = permissions.joined_actor(actor, joined.system.scheduler, facts.snapshot.queues)
+        actor = actors.joined_actor(actor, joined.system.scheduler, facts.snapshot.queues)
     asked_for = subject.space.wanted
     return Plan(
         pod=subject.pod,

@@ -32,7 +32,7 @@ from policies.planning.plan import Plan
 from policies.planning.requirement_words import describe_expression, detail_constraints, list_constraints, place_of_label
 from policies.planning.requirements import Demands
 from policies.pods import unlisted_accelerators
-from policies.pods.permissions import FRACTION_DEVICES, annotated_fraction, fraction_keys, fraction_paths, is_fraction
+from policies.pods.fractions import FRACTION_DEVICES, annotated_fraction, fraction_keys, fraction_paths, is_fraction
 from policies.request import Request
 from policies.verdict import Field, Violation, at_field
 

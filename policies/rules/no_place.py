@@ -28,7 +28,7 @@ from policies.placement.fleet import OUTLOOKS, outlook
 from policies.placement.pool_blockers import of_pool
 from policies.placement.pools import Pool, PoolReader
 from policies.planning.plan import ReviewedPod
-from policies.pods.permissions import KUEUE_LABELS
+from policies.pods.actors import KUEUE_LABELS
 from policies.rules.node_affinity import NAME
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark

@@ -23,7 +23,7 @@ from kube.review import API_VERSION, KIND
 from policies.facts.places import KnownPlaces
 from policies.lru import LruCache
 from policies.messages import console_link
-from policies.pods.permissions import Caller, caller
+from policies.pods.actors import Caller, caller
 from policies.request import Phase, Request
 from policies.state.snapshot import LONGEST_NAMESPACE, NamespaceFacts, NamespaceScope
 from policies.verdict import Verdict

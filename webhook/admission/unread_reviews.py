@@ -14,7 +14,7 @@ import orjson
 from analysis.reviews.review import Unreadable, flatten_text, sent
 from kube.review import Head, deny
 from policies.messages import Phrase, phrase
-from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
+from policies.pods.fractions import FRACTION_ENDS, FRACTIONS
 from policies.pods.unlisted_accelerators import may_contain_name
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark

@@ -23,7 +23,7 @@ from policies.fixes import Fix, leave_out, write
 from policies.messages import At, Phrase, cut_text, phrase
 from policies.planning.plan import Plan
 from policies.planning.queues import DefaultQueue, Past, Required, grouping_paths, past, scheduler_of, silent
-from policies.pods.permissions import MANAGED, QUEUE_NAME
+from policies.pods.actors import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, SLURM, SLURM_TIME, System, owners_of, value_of
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field

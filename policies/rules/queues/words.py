@@ -22,7 +22,7 @@ from kube.pod import DEFAULT_SCHEDULER, NONE
 from kube.tree import Path, map_at, text_of
 from policies.messages import At, cut_text, phrase
 from policies.planning.plan import Plan
-from policies.pods.permissions import fraction_keys
+from policies.pods.fractions import fraction_keys
 from policies.pods.queue_systems import KAI
 from policies.request import Request
 from policies.verdict import Remark

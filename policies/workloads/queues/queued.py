@@ -21,7 +21,7 @@ from policies.planning import plan
 from policies.planning.devices import needs_evaluation
 from policies.planning.plan import ReviewedPod
 from policies.planning.queues import MergedQueues, Past, Required, joining, merge_queues, scheduler_of
-from policies.pods.permissions import annotated_fraction
+from policies.pods.fractions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
 from policies.request import Request

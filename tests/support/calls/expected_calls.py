@@ -7,7 +7,7 @@ from typing import Any
 from kube.pod import MIRROR, Pod
 from policies.engine import evaluate
 from policies.planning.devices import requested_names
-from policies.pods.permissions import annotated_fraction
+from policies.pods.fractions import annotated_fraction
 from policies.policy import PolicySet
 from policies.request import Request
 from policies.state.snapshot import Snapshot

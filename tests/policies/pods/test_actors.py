@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.pod import MIRROR, Pod
-from policies.pods.permissions import (
+from policies.pods.actors import (
     CLAIMED,
     DAEMON,
     FLAVORED,
@@ -19,15 +19,14 @@ from policies.pods.permissions import (
     PLAIN,
     QUEUED,
     SERVICE,
-    SHARED_BY_NAME,
     SHARING,
     Actor,
     actor_of,
     caller,
-    is_fraction,
     meet,
     workloads_of,
 )
+from policies.pods.fractions import SHARED_BY_NAME, is_fraction
 from policies.request import Request
 from tests.support.cases import golden
 
