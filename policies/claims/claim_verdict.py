@@ -6,7 +6,7 @@ So what a pod may not have, a claim may not ask for, whoever creates it: the con
 templates is judged like everybody else, since a template may be older than the policy. The spec of both kinds is immutable
 (k8s.io/kubernetes pkg/apis/resource/validation, ValidateResourceClaimUpdate), so only creations are judged.
 
-Judged: counts, ``adminAccess``, tolerations of device taints, classes. /mutate writes what is required of devices, and defaults, as
+Checked: counts, ``adminAccess``, tolerations of device taints, classes. /mutate writes what is required of devices, and defaults, as
 selectors; /validate denies a claim without those that are required. Policies that choose pods by labels or
 workload are left to the review of the pod.
 """

@@ -24,7 +24,7 @@ from kube.tree import Raw
 from policies.pods.fractions import FRACTION_DEVICES, FRACTIONS, SHARING_WORDS, annotated_fraction, fraction_keys, is_fraction
 from policies.request import Request
 
-Affinity = Literal["write", "judge", "no"]
+Affinity = Literal["write", "check", "no"]
 Resources = Literal["yes", "repair", "no"]
 Calm = Literal["yes", "named", "no"]
 """``named``: only if a policy names the workload in match.workloads."""
@@ -103,7 +103,7 @@ MIRRORED = Actor(
     fills=False, moves=False,
 )  # fmt: skip
 QUEUED = Actor(names=("a pod of a queue system",), resources="repair", moves=False)
-FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", placement="left", moves=False)
+FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="check", resources="repair", placement="left", moves=False)
 FRACTION = Actor(names=("a pod with a fraction of a GPU",), resources="no", chooses=False, moves=False, in_part=True)
 """A part of a GPU by annotation alone: KAI and Run:ai take it of a whole GPU, on a node that the pod may run on."""
 SHARING = Actor(names=("a pod with a fraction of a GPU",), resources="repair", chooses=False, moves=False)
@@ -113,7 +113,7 @@ CLAIMED = Actor(names=("a pod with resource claims only",), by_driver=True, affi
 
 _FLAVORED = {system: replace(FLAVORED, names=(f"a pod that {system} places",)) for system in ("kueue", "slurm-bridge", "")}
 
-_AFFINITY: tuple[Affinity, ...] = ("no", "judge", "write")
+_AFFINITY: tuple[Affinity, ...] = ("no", "check", "write")
 _RESOURCES: tuple[Resources, ...] = ("no", "repair", "yes")
 _CALM: tuple[Calm, ...] = ("no", "named", "yes")
 _FLOOR: tuple[Floor, ...] = ("no", "opt-out", "yes")

@@ -82,7 +82,7 @@ def check_admitted(subject: ReviewedPod, snapshot: Snapshot) -> Iterator[Remark]
 def _nowhere(subject: ReviewedPod, snapshot: Snapshot, known: KnownPlaces) -> Iterator[Remark]:
     """Yield the remark on a pod that no place can run."""
     places, pod = prepared(snapshot, known), None
-    if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_judged(subject, known):
+    if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_checked(subject, known):
         pod = _asked(subject, places)
     if pod is None:
         return
@@ -111,7 +111,7 @@ def _not_from_zero(subject: ReviewedPod, snapshot: Snapshot, places: KnownPlaces
     yield Remark(code=NOT_FROM_ZERO, found=phrase("text", resource=whole, count=count, served=served), rule=NAME)
 
 
-def _is_judged(subject: ReviewedPod, places: KnownPlaces) -> bool:
+def _is_checked(subject: ReviewedPod, places: KnownPlaces) -> bool:
     """Return whether kube-scheduler alone decides on the pod's place, by what nodes offer. Slices that no node has now are not judged:
     some operators cut a device when a pod asks for one."""
     pod, devices = subject.pod, subject.devices

@@ -97,7 +97,7 @@ def _raw(written: WrittenExpression) -> Raw:
     return {"key": expression.key, "operator": expression.operator, **values}
 
 
-# --- judging ------------------------------------------------------------------------------------------------
+# --- checking -----------------------------------------------------------------------------------------------
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
