@@ -15,16 +15,16 @@ from analysis.audit.stored_pod import StoredPod
 from kube.pod import Pod, PodError
 from kube.tree import Raw, ReadOnly, apply_patch
 from policies import work_budget
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.lru import LruCache
 from policies.messages import phrase
-from policies.planning.devices import judges
+from policies.planning.devices import needs_evaluation
 from policies.pods.projection import extract
 from policies.request import Request
 from policies.rules.requests_match_limits import undecodable
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import AuditOutcome, Edit, Remark, Verdict, Violation
 from policies.work_budget import MOST_READ
 
@@ -47,7 +47,7 @@ class AdmittedPod:
     """the violations of the phase that denied the pod"""
     remarks: tuple[Remark, ...]
     """the remarks of both phases, each once"""
-    judged: bool
+    is_evaluated: bool
     """False if the pod requests no accelerator"""
     pod: Raw
     """The pod as admitted; as it came if it is denied. Parts that no edit touches are the same objects as in the request."""
@@ -126,24 +126,26 @@ class Admission:
         try:
             return self._of_request(request)
         except PodError:
-            return AdmittedPod(request=request, mutate=Verdict(judged=False), violations=(), remarks=(), judged=False, pod=request.pod)
+            return AdmittedPod(
+                request=request, mutate=Verdict(is_evaluated=False), violations=(), remarks=(), is_evaluated=False, pod=request.pod
+            )
 
-    def _of_claim(self, request: ClaimRequest, facts: Facts) -> Verdict:
+    def _of_claim(self, request: ClaimRequest, facts: NamespaceFacts) -> Verdict:
         """Return the verdict at /mutate, with the denials of /validate if it admits the claim."""
-        verdict = judging.evaluate_claim(request, facts)
-        if not verdict.judged or verdict.violations:
+        verdict = claim_verdict.evaluate_claim(request, facts)
+        if not verdict.is_evaluated or verdict.violations:
             return verdict
         edited = self._apply(dict(request.made), verdict.patch)
-        return replace(verdict, violations=judging.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations)
+        return replace(verdict, violations=claim_verdict.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations)
 
 
-def preview_admission(request: Request, facts: Facts, apply: Applier = apply_patch) -> AdmittedPod:
+def preview_admission(request: Request, facts: NamespaceFacts, apply: Applier = apply_patch) -> AdmittedPod:
     """Evaluate both phases for one pod; the second only if the first admits it. Raises PodError as ``evaluate`` does.
 
     A pod that the API server can't decode, which can happen with one from a template, is denied even if no policy denies it.
     """
     mutate = _mutated(request, facts)
-    if request.operation == "CREATE" and (not mutate.judged or mutate.violations):
+    if request.operation == "CREATE" and (not mutate.is_evaluated or mutate.violations):
         return _result(request, mutate, mutate, mutate.remarks, request.pod)
     edited = request.operation == "CREATE" and mutate.patch
     pod = apply(request.pod, mutate.patch) if edited else request.pod
@@ -157,15 +159,15 @@ def _result(request: Request, mutate: Verdict, last: Verdict, remarks: tuple[Rem
         mutate=mutate,
         violations=last.violations,
         remarks=remarks,
-        judged=last.judged,
+        is_evaluated=last.is_evaluated,
         pod=request.pod if last.violations else pod,
     )
 
 
-def _mutated(request: Request, facts: Facts) -> Verdict:
+def _mutated(request: Request, facts: NamespaceFacts) -> Verdict:
     """Return the verdict at /mutate."""
     read = extract(request.pod, facts.reads)
-    if _is_too_complex(read) and judges(request.pod, facts.snapshot):
+    if _is_too_complex(read) and needs_evaluation(request.pod, facts.snapshot):
         return _too_complex(read, facts)
     verdict = _decoded(request, evaluate(request.in_phase("mutate"), facts, read), facts)
     fits = not verdict.edits or work_budget.fits_after(read, verdict.edits, work_budget.items(read))
@@ -176,7 +178,7 @@ def _is_too_complex(read: Raw) -> bool:
     return work_budget.items(read) > work_budget.MOST or _bytes(read) > MOST_READ
 
 
-def _too_complex(read: Raw, facts: Facts) -> Verdict:
+def _too_complex(read: Raw, facts: NamespaceFacts) -> Verdict:
     """Return the verdict on a pod that is not evaluated: it is denied if any policy is in Enforce."""
     values = {"size": _bytes(read), "most": MOST_READ, "items": work_budget.MOST}
     if not facts.enforces:
@@ -192,8 +194,8 @@ def _bytes(read: Raw) -> int:
         return 0
 
 
-def _decoded(request: Request, verdict: Verdict, facts: Facts) -> Verdict:
-    if request.operation != "CREATE" or not verdict.judged:
+def _decoded(request: Request, verdict: Verdict, facts: NamespaceFacts) -> Verdict:
+    if request.operation != "CREATE" or not verdict.is_evaluated:
         return verdict
     violated = {violation.key for violation in verdict.violations}
     wrong = tuple(v for v in undecodable(Pod(request.pod), facts.snapshot) if v.key not in violated)

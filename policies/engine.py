@@ -17,18 +17,21 @@ from kube.tree import Raw
 from policies import messages, work_budget
 from policies.messages import OF_EDITS, phrase
 from policies.offers.device_costs import ANY
-from policies.patch import applied, valid_entries
+from policies.patch import valid_entries
+from policies.patch.build import build_patch
+from policies.patch.record import APPLIED, Entry
 from policies.patch.valid_entries import ValidEntries
 from policies.planning import defaults, plan
 from policies.planning.devices import RequestedDevice, share
 from policies.planning.outcome import Policies, PolicyOutcome, enforced_of, evaluate_under
 from policies.planning.plan import Plan, ReviewedPod
-from policies.pods.permissions import annotated_fraction, as_asked, asks_anew
+from policies.pods.actors import asks_anew
+from policies.pods.fractions import annotated_fraction, as_asked
 from policies.pods.projection import extract
 from policies.request import Request
 from policies.rules import RULES, Rule, acting_rules
 from policies.rules.device_counts import UNCOUNTED, UNKNOWN
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import MOST_FOUND, Edit, Holding, Remark, Verdict, Violation
 
 __all__ = ["Request", "arrived", "evaluate"]
@@ -38,13 +41,13 @@ _MOST_DEVICES = 10**6
 """Of one pod: more than are in any machine. A quantity of Kubernetes may be 1e400, and one such pod must not spoil a counter for good."""
 
 
-def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict:
+def evaluate(request: Request, facts: NamespaceFacts, read: Raw | None = None) -> Verdict:
     """Return the verdict on one pod. ``read``: its projection (``projection.extract``), if that was made
     before. Raises PodError if the pod is not shaped like one."""
     pod = as_asked(Pod(extract(request.pod, facts.reads) if read is None else read), request.old_pod)
     subject = plan.review_pod(request, facts, pod)
     if not (subject.devices.asked or pod.claims or annotated_fraction(pod) or _misspelt(pod, facts)):
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
     matched = subject.may_match
     enforced = enforced_of(matched)
     entries = _valid_entries(facts, subject, enforced)
@@ -53,7 +56,7 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
         result = _outcome(facts, subject, policies)
         if result.violations or request.operation == "UPDATE":
             return result
-        return result._replace(patch=applied.finish(pod.raw, result.edits, entries))
+        return result._replace(patch=build_patch(pod.raw, result.edits, entries))
 
     # No mutating webhook is called for an update: what would be denied of it is told where it is judged.
     is_audited = (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched)
@@ -66,20 +69,20 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     return replace(verdict, remarks=(*verdict.remarks, *remarks), holding=_holding(subject, facts.snapshot))
 
 
-def _misspelt(pod: Pod, facts: Facts) -> bool:
+def _misspelt(pod: Pod, facts: NamespaceFacts) -> bool:
     return any(name in facts.snapshot.catalog.misspellings for container in pod.containers for name in container.resource_names)
 
 
-def _valid_entries(facts: Facts, subject: ReviewedPod, enforced: Policies) -> list[applied.Entry]:
+def _valid_entries(facts: NamespaceFacts, subject: ReviewedPod, enforced: Policies) -> list[Entry]:
     """Return the entries of ``berth.dev/applied`` that the pod arrives with and that the policies in force
     write themselves."""
     request = subject.request
-    if applied.APPLIED not in subject.pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
+    if APPLIED not in subject.pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
         return []
     return _true(facts, subject, enforced).entries
 
 
-def _true(facts: Facts, subject: ReviewedPod, enforced: Policies) -> ValidEntries:
+def _true(facts: NamespaceFacts, subject: ReviewedPod, enforced: Policies) -> ValidEntries:
     def write(raw: Raw) -> tuple[Edit, ...]:
         before = plan.review_pod(subject.request, facts, Pod(raw))
         return _outcome(facts, before._replace(may_match=subject.may_match, matches=subject.matches), enforced).edits
@@ -87,7 +90,7 @@ def _true(facts: Facts, subject: ReviewedPod, enforced: Policies) -> ValidEntrie
     return valid_entries.find_valid_entries(subject.pod.raw, facts.snapshot.whole, write)
 
 
-def arrived(request: Request, facts: Facts) -> Raw:
+def arrived(request: Request, facts: NamespaceFacts) -> Raw:
     """Return a stored pod as it arrived: without what the policies in force wrote into it, and without the
     record of that. The pod may be a projection.
 
@@ -99,7 +102,7 @@ def arrived(request: Request, facts: Facts) -> Raw:
     return valid_entries.before(request.pod, _true(facts, subject, enforced), facts.snapshot.whole)
 
 
-def _outcome(facts: Facts, subject: ReviewedPod, policies: Policies) -> PolicyOutcome:
+def _outcome(facts: NamespaceFacts, subject: ReviewedPod, policies: Policies) -> PolicyOutcome:
     """Return edits, violations and remarks under one set of policies."""
     if not policies or subject.actor.mirror:
         return PolicyOutcome()
@@ -115,7 +118,7 @@ def _outcome(facts: Facts, subject: ReviewedPod, policies: Policies) -> PolicyOu
     return PolicyOutcome(result.edits, (), remarks)
 
 
-def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: Policies) -> tuple[Plan, PolicyOutcome]:
+def evaluate_policies(facts: NamespaceFacts, subject: ReviewedPod, policies: Policies) -> tuple[Plan, PolicyOutcome]:
     """Make the plan, with the defaults that are chosen on /mutate, and let every rule write and judge by it. None of the edits is made if
     there are violations."""
     request, made = subject.request, plan.make_plan(facts, subject, policies)

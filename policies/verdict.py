@@ -27,7 +27,7 @@ MODES: tuple[Mode, ...] = ("Audit", "Warn", "Enforce")
 
 
 class Edit(NamedTuple):
-    """One change in the smallest place. Parents that are missing are made by ``patch``.
+    """One change in the smallest place. ``kube.tree.TreePatch`` creates the parents that are missing.
 
     ``op`` is ``add`` (sets a key, inserts before an index, appends at ``-``), ``replace`` or ``remove``. It is
     a tuple because seven are made in an ordinary review, in less than half the time of a frozen dataclass.
@@ -206,7 +206,7 @@ class Verdict:
     """Audit and Warn policies past the sixteenth that were not evaluated (``docs/laws.md``, law 6: "audit runs the same code")."""
     matched: tuple[str, ...] = ()
     """Policies that apply to this pod, sorted. Empty: nothing matched, the pod is allowed and counted."""
-    judged: bool = True
+    is_evaluated: bool = True
     """False for a pod that asks for no accelerator: nothing was evaluated."""
     patch: tuple[dict[str, Any], ...] = field(default=())
     """RFC 6902 operations for ``edits`` and the ``berth.dev/applied`` annotation, ready for the answer."""

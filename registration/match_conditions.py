@@ -22,7 +22,7 @@ from catalog import Catalog, Workload
 from catalog.parse.kinds import paths_of
 from kube.pod import MIRROR
 from kube.review import NODES
-from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS
+from policies.pods.fractions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS
 from policies.pods.queue_systems import KAI_SKIPS, KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 
 WIDTH = 100

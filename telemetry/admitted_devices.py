@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily
 
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import Holding
 from telemetry.exposition import family
 
@@ -37,7 +37,7 @@ class AdmittedDevices:
         self._models: Counter[str] = Counter()
         """The number of models by namespace."""
 
-    def count(self, holding: Holding, facts: Facts) -> None:
+    def count(self, holding: Holding, facts: NamespaceFacts) -> None:
         """Count the devices of a pod that was admitted in the namespace of these facts."""
         namespace = facts.namespace
         if namespace not in self._usd:
@@ -49,7 +49,7 @@ class AdmittedDevices:
                 key = self._new_model(namespace, model)
             self._gpus[key] += devices
 
-    def _new(self, facts: Facts) -> str:
+    def _new(self, facts: NamespaceFacts) -> str:
         """Make room for a namespace; return its name, or ``OTHER``."""
         is_known = len(self._usd) < MOST_NAMESPACES and _has(facts.snapshot, facts.namespace)
         name = facts.namespace if is_known else OTHER

@@ -25,7 +25,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import MODES, Verdict
 from telemetry.admitted_devices import AdmittedDevices
 from telemetry.exposition import Scraped, exposition
@@ -79,13 +79,13 @@ class Metrics:
         """Count a log line that nobody took in time, or that could not be written."""
         self._state.dropped.inc()
 
-    def decided(self, phase: str, operation: str, verdict: Verdict, facts: Facts | None = None) -> None:
+    def decided(self, phase: str, operation: str, verdict: Verdict, facts: NamespaceFacts | None = None) -> None:
         """Count a pod that was judged, and not as a dry run. ``operation``: CREATE or UPDATE."""
         self.count(tally(phase, operation, verdict), facts)
 
-    def count(self, counts: OutcomeTally, facts: Facts | None = None) -> None:
+    def count(self, counts: OutcomeTally, facts: NamespaceFacts | None = None) -> None:
         """Count a decision whose tally is already computed. ``facts``: of a pod's namespace; None for no pod."""
-        if counts.judged:
+        if counts.is_evaluated:
             self._pods.count(counts)
             if counts.admitted and facts is not None:
                 self.devices.count(counts.holding, facts)

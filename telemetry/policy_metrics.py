@@ -56,7 +56,7 @@ def _outcome(policy: str, rule: str, mode: Mode, word: Word) -> OutcomeLabels:
 class OutcomeTally(NamedTuple):
     """The counts of one decision, computed once for all pods that share it."""
 
-    judged: bool
+    is_evaluated: bool
     denied: bool
     """True if the pod was to be created and was denied."""
     admitted: bool
@@ -75,7 +75,7 @@ def tally(phase: str, operation: str, verdict: Verdict) -> OutcomeTally:
     created = operation == "CREATE"
     admitted = created and phase == "validate" and not verdict.violations
     return OutcomeTally(
-        judged=verdict.judged,
+        is_evaluated=verdict.is_evaluated,
         denied=created and bool(verdict.violations),
         admitted=admitted,
         unmatched=admitted and not verdict.matched,

@@ -15,7 +15,7 @@ import pytest
 from analysis.admission.judge import PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
 from analysis.admission_preview import Admission
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.stored_pod import stored, widest
 from analysis.why.explain import Explainer
 from analysis.why.fixes import cleaned

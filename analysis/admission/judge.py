@@ -12,7 +12,7 @@ from analysis.admission.template_edits import project
 from analysis.admission_preview import Admission, AdmittedPod
 from kube.pod import CONTAINERS
 from kube.tree import Path, TreePatch, set_at, value_at
-from policies.pods.permissions import FRACTIONS
+from policies.pods.fractions import FRACTIONS
 from policies.verdict import Edit, Verdict
 from policies.workloads import parts
 from policies.workloads.held import HeldAccelerator, find_held
@@ -71,7 +71,7 @@ def admit_manifest(manifest: Manifest, admission: Admission) -> ManifestResult:
     snapshot = admission.snapshot
     queue = of_workload(manifest, snapshot)
     pods = tuple(_pod(subject, admission) for subject in label_pods(manifest, queue, snapshot))
-    queue = with_ignored(manifest, queue, snapshot) if any(pod.judged for pod in pods) else queue
+    queue = with_ignored(manifest, queue, snapshot) if any(pod.is_evaluated for pod in pods) else queue
     denied = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()
     found = () if manifest.fact else find_held(manifest.value, snapshot)

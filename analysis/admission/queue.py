@@ -40,10 +40,10 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
         judged = workload_review.evaluate_workload(after, snapshot)
     except Unreadable:
         return None
-    if not (given.judged or judged.judged):
+    if not (given.is_evaluated or judged.is_evaluated):
         return None
     remarks, audit_outcomes = (*given.remarks, *judged.remarks), given.audit_outcomes or judged.audit_outcomes
-    return replace(given, violations=judged.violations, remarks=remarks, audit_outcomes=audit_outcomes, judged=True)
+    return replace(given, violations=judged.violations, remarks=remarks, audit_outcomes=audit_outcomes, is_evaluated=True)
 
 
 def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) -> Verdict | None:
@@ -52,7 +52,7 @@ def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) 
     ignored = words.of_workload(manifest.value, snapshot.catalog) if templated and not manifest.reviewed else ()
     if not ignored:
         return found
-    found = found or Verdict(judged=False)
+    found = found or Verdict(is_evaluated=False)
     return replace(found, remarks=(*found.remarks, *ignored))
 
 

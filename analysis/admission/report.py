@@ -87,7 +87,7 @@ def describe_verdict(outcome: ManifestResult) -> str:
     if not outcome.pods:
         return f"not checked: {_why_not(outcome)}"
     beside = _beside(outcome.unjudged)
-    if not any(pod.judged for pod in outcome.pods):
+    if not any(pod.is_evaluated for pod in outcome.pods):
         itself = " itself" if any(pod.subject.elsewhere for pod in outcome.pods) else ""
         return f"not checked: it {beside}, but no container requests it" if beside else f"not checked: it requests no accelerator{itself}"
     admitted = f"admitted with {counted(outcome.edits, 'edit')}" if outcome.edits else f"admitted unchanged{_why(outcome)}"

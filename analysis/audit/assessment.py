@@ -1,11 +1,11 @@
-"""The findings on stored pods under one snapshot; pods that are alike are judged once."""
+"""The findings on stored pods under one snapshot; pods that are alike are evaluated once."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.ledger import AuditedPod
 from analysis.audit.outcomes import AuditResult, audit_results
 from analysis.audit.stored_pod import Controller, StoredPod
@@ -46,7 +46,7 @@ def workload_of(pod: StoredPod, owners: Owners, versions: Mapping[tuple[str, str
 
 
 class Assessment:
-    """Judges pods under one snapshot."""
+    """Evaluates pods under one snapshot."""
 
     def __init__(self, snapshot: Snapshot, prices: Prices, owners: Owners, versions: Mapping[tuple[str, str], str] = {}) -> None:
         self._snapshot = snapshot
@@ -60,7 +60,7 @@ class Assessment:
         key = pod.namespace, pod.shared, pod.labels, self._kind(pod.node), pod.whole, pod.template, pod.owner and pod.owner[:2]
         cached = self._cache.get((key, "")) or self._cache.get((key, pod.node))
         if cached is None:
-            cached = (self._judged(pod),)
+            cached = (self._audit(pod),)
             named = cached[0] is not None and any(outcome.finding == "no-longer-fits" for outcome in cached[0][0])
             self._cache.keep((key, pod.node if named else ""), cached, _OVERHEAD + len(pod.shared))
         if cached[0] is None:
@@ -75,12 +75,12 @@ class Assessment:
         labels = self._snapshot.cluster.nodes.get(node)
         return node if labels is None else (tuple(sorted(labels.items())), self._snapshot.cluster.taints.get(node, ()))
 
-    def _judged(self, pod: StoredPod) -> _Result | None:
+    def _audit(self, pod: StoredPod) -> _Result | None:
         facts = self._snapshot.facts_for(pod.namespace)
-        judged = audit_pod(pod, facts)
-        if judged is None:
+        audited = audit_pod(pod, facts)
+        if audited is None:
             return None
         if pod.template:  # its pods get what they lack when they are created
-            judged = judged._replace(missing=())
+            audited = audited._replace(missing=())
         waits = None if pod.node or pod.template else reason(pod.request(), facts)
-        return tuple(audit_results(judged)), judged.matched, judged.gpus.least, judged.devices, waits
+        return tuple(audit_results(audited)), audited.matched, audited.gpus.least, audited.devices, waits

@@ -18,7 +18,7 @@ IN_NAMESPACE = ("Namespace", "ResourceClaim", "ResourceClaimTemplate")
 
 
 class Inventory:
-    """The pods of a cluster under the newest snapshot. ``judge`` brings ``ledger`` up to date."""
+    """The pods of a cluster under the newest snapshot. ``evaluate_due`` brings ``ledger`` up to date."""
 
     def __init__(self, prices: Prices) -> None:
         self.ledger = Ledger()
@@ -98,8 +98,8 @@ class Inventory:
     def _due_where(self, concerns: Callable[[StoredPod], bool]) -> None:
         self._due.update((key, None) for key, pod in self._pods.items() if concerns(pod))
 
-    def judge(self, most: int) -> int:
-        """Judge at most so many of the pods that are due, and return how many are left."""
+    def evaluate_due(self, most: int) -> int:
+        """Evaluate at most so many of the pods that are due, and return how many are left."""
         if self._assessment is None:
             return 0
         for key in list(islice(self._due, most)):

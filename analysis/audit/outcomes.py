@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from analysis.audit.judged import AuditedDecision
+from analysis.audit.audited_decision import AuditedDecision
 from kube.pod import field_of
 from kube.tree import Path, Raw, apply_patch, diff, remove_at, set_at, value_at
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.verdict import AuditOutcome, Edit, Mode, Violation
 
 Finding = Literal["would-change", "would-deny", "not-as-enforced", "no-longer-fits"]

@@ -16,7 +16,7 @@ from kube.pod import FINISHED, MIRROR, OF_NO_CLASS, containers_of, controlling_o
 from kube.review import NODES
 from kube.templates import CONTROLLERS
 from kube.tree import Raw, map_at, maps_in, text_of
-from policies.pods.permissions import fraction_keys
+from policies.pods.fractions import fraction_keys
 from policies.pods.projection import PARTS, Reads, extract, reads
 from policies.request import Request
 

@@ -11,7 +11,7 @@ from policies.planning.plan import review_pod
 from policies.pods.projection import extract
 from policies.request import Request
 from policies.rules.no_place import nearest_place
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 
 Waits = Literal["gated", "scheduler", "claims", "capacity", "taint", "label", "resource", "machines", "limits", "static", "unknown"]
 """``gated``: a scheduling gate holds it, mostly a queue's. ``scheduler``: another scheduler than Kubernetes' own decides. ``claims``:
@@ -21,7 +21,7 @@ of NodePools ``machines``, ``limits``, ``static``. ``unknown``: there may be pla
 WAITS: tuple[Waits, ...] = get_args(Waits)
 
 
-def reason(request: Request, facts: Facts) -> Waits:
+def reason(request: Request, facts: NamespaceFacts) -> Waits:
     """Return why a pod without a node waits. ``request``: the pod as it is stored. Raises PodError."""
     spec = request.pod["spec"]
     if spec.get("schedulingGates"):

@@ -10,8 +10,8 @@
 - AdvertisedTwice: only while nodes offer devices by a device plugin and by DRA at once, on the cluster's policies.
 - Ready: always, True while Accepted is, for who waits for objects to be in force (``kubectl wait``, Helm, Flux).
   ``ModeCapped`` where the server's --max-mode lets less act than the policy says.
-- Stalled: True only while the object is ``Invalid``, which only a change of the object mends, so that who waits by
-  the rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) gives up at once. What other objects mend, such as a
+- Stalled: True only while the object is ``Invalid``, which only a change of the object fixes, so that who waits by
+  the rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) gives up at once. What other objects fix, such as a
   template that is not there yet, is waited for.
 
 Policies are compared with those in Enforce alone, in the namespaces of which the API server sends pods. The work

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from analysis.conditions.reach import Reach
 from analysis.conditions.words import MOST_NAMED, list_names
 from kube.taints import TolerationPattern
-from policies.objects.wording import describe_value, field_at, phrase, value_at
+from policies.objects.wording import describe_field, describe_value, field_at, value_at
 from policies.offers.constraints import Compiled
 from policies.offers.table import Axis
 from policies.planning.requirements import FOREVER, grants
@@ -157,7 +157,7 @@ def _slice(compiled: Compiled, others: Sequence[Compiled]) -> Iterator[str]:
     if mig is not None:
         whole = [c for c in others if c.policy.require.sharing and "MIG" not in c.policy.require.sharing]
         if whole:
-            yield f"spec.default.{phrase('spec.default.mig', mig)} has no effect: other sharing is required by {_ids(whole)}"
+            yield f"spec.default.{describe_field('spec.default.mig', mig)} has no effect: other sharing is required by {_ids(whole)}"
 
 
 def _ids(policies: Sequence[Compiled]) -> str:

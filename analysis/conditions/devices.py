@@ -7,5 +7,5 @@ from policies.state.snapshot import Snapshot
 
 
 def advertised_twice(snapshot: Snapshot, namespace: str) -> tuple[str, ...]:
-    """Return one sentence per DRA driver, for the cluster's policies: no team can mend it."""
+    """Return one sentence per DRA driver, for the cluster's policies: no team can fix it."""
     return () if namespace else tuple(offered_twice(one) for one in snapshot.advertised.twice)

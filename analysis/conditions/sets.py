@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from policies.objects.wording import phrase
+from policies.objects.wording import describe_field
 from policies.offers.constraints import Compiled, Constraint
 from policies.policy import DeviceLimit
 
@@ -53,11 +53,11 @@ def counts_of(compiled: Compiled) -> Demand | None:
 def _counts(limit: DeviceLimit) -> Iterable[tuple[str, int]]:
     """Yield the parts of one limit, in which bit i stands for i + 1 GPUs."""
     if limit.max is not None:
-        yield f"gpusPerPod {phrase('spec.require.gpusPerPod.max', limit.max)}", (1 << min(limit.max, MOST_GPUS)) - 1
+        yield f"gpusPerPod {describe_field('spec.require.gpusPerPod.max', limit.max)}", (1 << min(limit.max, MOST_GPUS)) - 1
     if limit.one_of:
         numbers = {min(number, MOST_GPUS) for number in limit.one_of}
         yield (
-            f"gpusPerPod {phrase('spec.require.gpusPerPod.oneOf', limit.one_of)}",
+            f"gpusPerPod {describe_field('spec.require.gpusPerPod.oneOf', limit.one_of)}",
             sum(1 << (number - 1) for number in numbers if number > 0),
         )
 
@@ -82,9 +82,11 @@ class Graces:
         parts = []
         if least is not None:
             shorter = (1 << bisect_left(self._points, least)) - 1
-            parts.append((f"gracePeriod {phrase('spec.require.gracePeriod.min', least)}", self._everything & ~shorter))
+            parts.append((f"gracePeriod {describe_field('spec.require.gracePeriod.min', least)}", self._everything & ~shorter))
         if most is not None:
-            parts.append((f"gracePeriod {phrase('spec.require.gracePeriod.max', most)}", (1 << bisect_right(self._points, most)) - 1))
+            parts.append(
+                (f"gracePeriod {describe_field('spec.require.gracePeriod.max', most)}", (1 << bisect_right(self._points, most)) - 1)
+            )
         return _demand(compiled, parts, self._everything)
 
 

@@ -25,7 +25,7 @@ from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.pods.projection import extract
 from policies.policy import LongRuns, Policy
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Mode, Violation
 
 
@@ -79,7 +79,7 @@ class Effective:
     audit_outcomes: tuple[Layer, ...]
 
 
-def effective(facts: Facts, kind: PodKind) -> Effective:
+def effective(facts: NamespaceFacts, kind: PodKind) -> Effective:
     """Return the effect of the policies of ``facts.namespace`` on pods of this kind."""
     matched = effective_probe.match(facts, kind)
     enforced = _enforced(matched.always)
@@ -107,7 +107,7 @@ def _layer_policy(compiled: Compiled, matched: effective_probe.Matched) -> Names
     return NamespacePolicy(policy=compiled.policy, mode=compiled.mode, acts=acts)
 
 
-def look(facts: Facts, kind: PodKind, policies: Sequence[Compiled]) -> Look:
+def look(facts: NamespaceFacts, kind: PodKind, policies: Sequence[Compiled]) -> Look:
     """Return the effect of these policies on such a pod, as if all were in Enforce."""
     if not policies:
         return Look(rows=(), remarks=(), denied=())
@@ -125,7 +125,7 @@ def look(facts: Facts, kind: PodKind, policies: Sequence[Compiled]) -> Look:
 # --- for some pods only -------------------------------------------------------------------------------------
 
 
-def _by_length(facts: Facts, kind: PodKind, enforced: tuple[Compiled, ...], base: Look) -> Iterator[Layer]:
+def _by_length(facts: NamespaceFacts, kind: PodKind, enforced: tuple[Compiled, ...], base: Look) -> Iterator[Layer]:
     """Yield a layer for each length of runs for which a policy makes a difference."""
     if kind.seconds is not None:
         return
@@ -146,7 +146,7 @@ def _long_runs(compiled: Compiled) -> Iterator[LongRuns]:
             yield runs
 
 
-def _by_condition(facts: Facts, kind: PodKind, sometimes: Sequence[Compiled], base: Look) -> Iterator[Layer]:
+def _by_condition(facts: NamespaceFacts, kind: PodKind, sometimes: Sequence[Compiled], base: Look) -> Iterator[Layer]:
     """Yield a layer for each condition under which enforced policies apply."""
     conditions: dict[str, list[Compiled]] = {}
     for compiled in _enforced(sometimes):
@@ -160,7 +160,7 @@ def _by_condition(facts: Facts, kind: PodKind, sometimes: Sequence[Compiled], ba
         yield _difference(title, names, one, look(facts, one, _enforced(effective_probe.match(facts, one).always)), base)
 
 
-def _audit_outcomes(facts: Facts, kind: PodKind, compiled: Compiled, always: Sequence[Compiled]) -> Layer:
+def _audit_outcomes(facts: NamespaceFacts, kind: PodKind, compiled: Compiled, always: Sequence[Compiled]) -> Layer:
     """Return the layer of one policy in Audit or Warn, added alone to what is enforced, as the engine
     evaluates it."""
     one: PodKind | None = kind

@@ -19,12 +19,12 @@ from kube.templates import bare_pod, pod_of
 from policies.objects import wording
 from policies.offers.constraints import Compiled
 from policies.planning import plan
+from policies.pods.actors import workloads_of
 from policies.pods.annotations import DURATION
-from policies.pods.permissions import workloads_of
 from policies.pods.projection import extract
 from policies.policy import Bounds, Match
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.workloads.templates import find_pod_maker
 
 RESOURCE = "nvidia.com/gpu"
@@ -101,7 +101,7 @@ class Matched:
     never: tuple[Compiled, ...]
 
 
-def match(facts: Facts, kind: PodKind) -> Matched:
+def match(facts: NamespaceFacts, kind: PodKind) -> Matched:
     """Return the policies by whether they act, matched by the engine itself on the part of ``match`` that the
     kind decides."""
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
@@ -126,7 +126,7 @@ def _known(chosen: Match, kind: PodKind) -> Match:
     )
 
 
-def example(facts: Facts, compiled: Compiled, kind: PodKind) -> PodKind | None:
+def example(facts: NamespaceFacts, compiled: Compiled, kind: PodKind) -> PodKind | None:
     """Return a kind within this one on which the policy acts; None if there is none that asks for a GPU."""
     chosen = compiled.policy.match
     for workload in chosen.workloads if kind.workload is None and chosen.workloads else (kind.workload,):

@@ -69,7 +69,7 @@ def _rank(state: _SteppedPod, fleet: Fleet) -> tuple[bool, int, int]:
 
 
 class _Tries:
-    """Judges changes, so many at most."""
+    """Evaluates changes, so many at most."""
 
     def __init__(self, admit: Admit, most: int) -> None:
         self._admit = admit

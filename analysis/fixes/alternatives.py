@@ -89,7 +89,7 @@ class AlternativeSearch:
                 forbidden += 1
             if not edits or then.violations or (key := repr(edits)) in found:
                 continue
-            found[key] = one = self._judged(edits, then.pod, words, target)
+            found[key] = one = self._evaluate(edits, then.pod, words, target)
             if one is not None and better(one.placement, before):
                 each[one.placement.soon] += 1
         sooner = [one for one in found.values() if one is not None and better(one.placement, before)]
@@ -146,7 +146,7 @@ class AlternativeSearch:
         return min(nodes[:MOST_TRIED], key=lambda node: len(blockers(wanted, node, self._fleet)))
 
     def _steps(self, found: Sequence[Blocker], pod: ReadOnly, place: Place) -> list[Step] | None:
-        """Return the steps that mend these blockers; None if one of them needs more than tolerations and labels of machines."""
+        """Return the steps that fix these blockers; None if one of them needs more than tolerations and labels of machines."""
         labels = offered_amounts(place, {})
         for blocker in found:
             about_machines = blocker.kind in ("label", "machines") and cautions.is_placement(blocker.key, self._catalog)
@@ -161,7 +161,7 @@ class AlternativeSearch:
             chosen += list(way)
         return chosen if each is not None else None
 
-    def _judged(self, edits: tuple[Edit, ...], then: ReadOnly, words: AuthorRequests, target: FixTarget) -> AlternativePod | None:
+    def _evaluate(self, edits: tuple[Edit, ...], then: ReadOnly, words: AuthorRequests, target: FixTarget) -> AlternativePod | None:
         wanted = wants(then)
         asked = self._asked(wanted)
         if asked is None:

@@ -12,7 +12,7 @@ from kube.requests import requests, to_units
 from kube.tree import Path, ReadOnly, TreePatch, map_at, remove_at, value_at
 from policies.verdict import Edit
 
-RULE = "mend"
+RULE = "fix"
 MOST_TOGETHER = 3
 """Places that are lowered together at most."""
 

@@ -21,7 +21,7 @@ from policies.verdict import Edit, Violation
 Admit = Callable[[ReadOnly], AdmittedPod]
 """Returns what becomes of a pod."""
 MOST_OF_ONE = 64
-"""Ways to mend one place that are tried: six blockers of two alternatives each."""
+"""Ways to fix one place that are tried: six blockers of two alternatives each."""
 MOST_TRIED = 500
 """Changes that are judged: each takes a millisecond."""
 
@@ -70,7 +70,7 @@ def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: 
 
 
 def _candidates(pod: ReadOnly, admitted: ReadOnly, fleet: Fleet, catalog: Catalog) -> Iterator[PodChange]:
-    """Yield what may mend any place, the smallest first."""
+    """Yield what may fix any place, the smallest first."""
     wanted = wants(admitted)
     waiting: list[tuple[int, int, int, int, tuple[Step, ...], Place]] = []
     for rank, (place, found) in enumerate(_places(wanted, fleet)):

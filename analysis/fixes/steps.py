@@ -1,4 +1,4 @@
-"""The steps that could mend what keeps a pod off one place, for each blocker the alternatives, the gentlest first; and those of the
+"""The steps that could fix what keeps a pod off one place, for each blocker the alternatives, the gentlest first; and those of the
 fixes of a violation."""
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Offered:
 
 
 def alternatives(found: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog: Catalog) -> list[tuple[Steps, ...]] | None:
-    """Return for each blocker the ways to mend it, each of one step or more; None if one of them cannot be mended in the pod.
+    """Return for each blocker the ways to fix it, each of one step or more; None if one of them cannot be fixed in the pod.
 
-    ``pod``: as its author wrote it. What stands in it only because a policy wrote it cannot be mended there.
+    ``pod``: as its author wrote it. What stands in it only because a policy wrote it cannot be fixed there.
     """
     result: list[tuple[Steps, ...]] = []
     taints: dict[str, list[Blocker]] = {}
@@ -125,7 +125,7 @@ def _expression(blocker: Blocker, pod: ReadOnly, offered: Offered) -> Iterator[S
 
 
 def _amounts(short: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog: Catalog) -> Iterator[Steps]:
-    """Yield the ways to mend all amounts at once: other names under which the place has devices of the same vendor, and then
+    """Yield the ways to fix all amounts at once: other names under which the place has devices of the same vendor, and then
     less where there is still not enough."""
     most = {**offered.amounts, **{one.key: min(one.have, offered.amounts.get(one.key, one.have)) for one in short}}
     for names in product(*([one.key, *_others(one.key, pod, most, catalog)] for one in short)):

@@ -20,7 +20,7 @@ from policies import work_budget
 from policies.facts.admission_queues import KINDS, ClusterQueue, Flavor, Quotas
 from policies.messages import Phrase, phrase
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Remark, Violation
 from policies.workloads.pods import Owner, Templated
 
@@ -54,10 +54,10 @@ class OpenQueue:
     found: ClusterQueue
 
 
-class Judging:
+class FlavorTrial:
     """The flavors of one queue, for the templates of one workload."""
 
-    def __init__(self, owner: Owner, facts: Facts, queue: OpenQueue) -> None:
+    def __init__(self, owner: Owner, facts: NamespaceFacts, queue: OpenQueue) -> None:
         self._owner, self._facts, self._queue = owner, facts, queue
         self._known = facts.snapshot.cluster
         self._spent = 0

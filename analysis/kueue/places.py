@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from analysis.kueue.flavor_trial import CODE, NAMED, Judging, OpenQueue
+from analysis.kueue.flavor_trial import CODE, NAMED, FlavorTrial, OpenQueue
 from catalog.nearest import nearest
 from kube.pod import Pod, PodError
 from kube.tree import map_at
@@ -21,11 +21,11 @@ from policies.document import Document, InputError
 from policies.facts.admission_queues import KINDS, ClusterQueue, LocalQueue
 from policies.messages import At, Phrase, phrase
 from policies.planning import plan
-from policies.pods.permissions import QUEUE_NAME
+from policies.pods.actors import QUEUE_NAME
 from policies.pods.projection import extract
 from policies.pods.queue_systems import KUEUE
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Remark
 from policies.workloads.pods import ALONE, Around, Owner, Templated, pods_of
 from policies.workloads.queues.queued import has_parent
@@ -35,7 +35,7 @@ MOST_TEMPLATES = 16
 """The most templates that are looked at."""
 
 
-def waits_in_queue(value: Any, owner: Owner, facts: Facts) -> bool:
+def waits_in_queue(value: Any, owner: Owner, facts: NamespaceFacts) -> bool:
     """Return whether a workload waits in a queue by its own label, and anything is known of queues."""
     known = facts.snapshot.cluster
     labels = map_at(value, "metadata", "labels")
@@ -48,7 +48,7 @@ def waits_in_queue(value: Any, owner: Owner, facts: Facts) -> bool:
     )
 
 
-def remarks(value: Any, owner: Owner, facts: Facts, around: Around = ALONE) -> tuple[Remark, ...]:
+def remarks(value: Any, owner: Owner, facts: NamespaceFacts, around: Around = ALONE) -> tuple[Remark, ...]:
     """Return why the workload waits for ever, or may; nothing where it asks for no device, or what it rests on is not known."""
     if not waits_in_queue(value, owner, facts):
         return ()
@@ -59,7 +59,7 @@ def remarks(value: Any, owner: Owner, facts: Facts, around: Around = ALONE) -> t
     return tuple(Remark(code=CODE, found=one, rule=NAME, path=KUEUE.path) for one in found)
 
 
-def _found(value: Any, owner: Owner, facts: Facts, around: Around) -> Iterator[Phrase]:
+def _found(value: Any, owner: Owner, facts: NamespaceFacts, around: Around) -> Iterator[Phrase]:
     pods = islice(pods_of(Document(file="", value=value), owner, facts.snapshot.catalog, around), MOST_TEMPLATES)
     small = [one for one in pods if not isinstance(one, InputError) and work_budget.items(one.pod) <= work_budget.MOST]
     every = [(one, wanted) for one in small if (wanted := _wanted(one, owner, facts))]
@@ -69,18 +69,18 @@ def _found(value: Any, owner: Owner, facts: Facts, around: Around) -> Iterator[P
     if isinstance(queue, Phrase):
         yield queue
     elif queue is not None:
-        judging = Judging(owner, facts, queue)
+        trial = FlavorTrial(owner, facts, queue)
         for template, wanted in every:
-            yield from judging.of(template, wanted)
+            yield from trial.of(template, wanted)
 
 
-def _wanted(one: Templated, owner: Owner, facts: Facts) -> list[str]:
+def _wanted(one: Templated, owner: Owner, facts: NamespaceFacts) -> list[str]:
     """Return the devices that the pods of a template ask for by resource name."""
     request = Request(namespace=owner.namespace, user=one.user, pod=one.pod)
     return [asked.resource.name for asked in plan.review_pod(request, facts, Pod(extract(one.pod, facts.reads))).devices.asked]
 
 
-def _queue(name: str, namespace: str, facts: Facts) -> OpenQueue | Phrase | None:
+def _queue(name: str, namespace: str, facts: NamespaceFacts) -> OpenQueue | Phrase | None:
     """Return the queue, or why it admits nothing; None if that is not known."""
     known = facts.snapshot.cluster
     local = known.local_queues.get((namespace, name))

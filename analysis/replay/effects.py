@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kube.pod import CONTAINERS
 from kube.tree import Path
-from policies.patch.applied import APPLIED, index_of, recorded, steps
+from policies.patch.record import APPLIED, index_of, recorded, steps
 from policies.verdict import Edit
 
 ITEM = "-"

@@ -11,7 +11,7 @@ from policies.offers.device_costs import DeviceCosts
 from policies.planning.plan import review_pod
 from policies.pods.projection import extract
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 
 _MOST_DEVICES = 10**9
 """More than there are in the world; a quantity of Kubernetes may be 1e400, which is no number of the machine."""
@@ -41,7 +41,7 @@ class Stakes:
     def __init__(self, prices: Prices) -> None:
         self._costs = DeviceCosts(prices)
 
-    def of(self, request: Request, facts: Facts) -> Stake:
+    def of(self, request: Request, facts: NamespaceFacts) -> Stake:
         """Return the stake of a pod as it is admitted, with its node affinity written. Raises PodError."""
         reviewed = review_pod(request, facts, Pod(extract(request.pod, facts.reads)))
         cells = (cell for cell in reviewed.space.cells if cell.possible)

@@ -29,7 +29,7 @@ from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request
 from policies.rules.queues import words
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import MOST_AUDITED, Remark, Violation
 from policies.work_budget import MOST_READ
 from policies.workloads import parts
@@ -104,7 +104,7 @@ def advise(request: ObjectRequest, snapshot: Snapshot) -> tuple[Advice, ...]:
     return tuple(advice)
 
 
-def _for_advice(facts: Facts, templates: int) -> Facts:
+def _for_advice(facts: NamespaceFacts, templates: int) -> NamespaceFacts:
     """Return the facts with the policies that give advice: those in Enforce, and as many in Warn as would be
     tried on one pod, divided among the templates."""
     warns = [c for c in facts.policies if c.mode == "Warn"][: max(1, MOST_AUDITED // max(1, templates))]
@@ -129,7 +129,7 @@ def answer_advice(request: ObjectRequest, advice: Sequence[Advice], console_url:
     return review.sent(allow(request.uid), [sentence.text for sentence in advice], see)
 
 
-def _sentences(templated: Templated | InputError, request: ObjectRequest, facts: Facts, *, several: bool) -> Iterator[Advice]:
+def _sentences(templated: Templated | InputError, request: ObjectRequest, facts: NamespaceFacts, *, several: bool) -> Iterator[Advice]:
     if isinstance(templated, InputError):
         yield _notice("template", where=dotted(templated.path), message=templated.message)
         return
@@ -140,11 +140,11 @@ def _sentences(templated: Templated | InputError, request: ObjectRequest, facts:
     yield from _advise_on_pod(wording, preview_admission(_pod_request(request, templated, pod), facts), pod)
 
 
-def _requests_accelerator(templated: Templated | InputError, request: ObjectRequest, facts: Facts) -> bool:
+def _requests_accelerator(templated: Templated | InputError, request: ObjectRequest, facts: NamespaceFacts) -> bool:
     """Return whether the pods of a template request an accelerator."""
     if isinstance(templated, InputError):
         return False
-    return preview_admission(_pod_request(request, templated, templated.pod), facts).judged
+    return preview_admission(_pod_request(request, templated, templated.pod), facts).is_evaluated
 
 
 def _pod_request(request: ObjectRequest, templated: Templated, pod: Raw) -> Request:

@@ -13,8 +13,8 @@ from kube.pod import PodError
 from kube.review import PODS
 from kube.tree import map_at
 from policies.document import InputError
-from policies.pods.permissions import QUEUE_NAME
-from policies.state.snapshot import Facts, Snapshot
+from policies.pods.actors import QUEUE_NAME
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import Remark, Verdict
 from policies.workloads.pods import describing
 from policies.workloads.queues import queue_verdict, queued
@@ -32,35 +32,35 @@ def evaluate_workload(request: ObjectRequest, snapshot: Snapshot) -> Verdict:
     """Judge a workload that is made or changed: what an update leaves as it was passes. Raises Unreadable."""
     workload = _read(request, snapshot)
     if workload is None:
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
     facts = snapshot.facts_for(request.namespace)
     verdict, remarks = _queued(request, workload, facts), _waiting(request, workload, facts)
     if not remarks or verdict.violations:
         return verdict
-    return replace(verdict, remarks=(*verdict.remarks, *remarks), judged=True)
+    return replace(verdict, remarks=(*verdict.remarks, *remarks), is_evaluated=True)
 
 
-def _queued(request: ObjectRequest, workload: QueuedWorkload, facts: Facts) -> Verdict:
+def _queued(request: ObjectRequest, workload: QueuedWorkload, facts: NamespaceFacts) -> Verdict:
     """Return the verdict of policies on its queue. Raises Unreadable."""
     if not queue_verdict.speaks(facts, "validate"):
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
     update = request.operation == "UPDATE"
     try:
         return queue_verdict.evaluate_queue(workload, facts, "validate", update=update, before=_before(request, workload, facts))
     except _UNREAD as error:
         if not queue_verdict.requires(facts):
-            return Verdict(judged=False)
+            return Verdict(is_evaluated=False)
         raise _unreadable(error) from None
 
 
-def _waiting(request: ObjectRequest, workload: QueuedWorkload, facts: Facts) -> tuple[Remark, ...]:
+def _waiting(request: ObjectRequest, workload: QueuedWorkload, facts: NamespaceFacts) -> tuple[Remark, ...]:
     """Return why a workload that is made, or moved to another queue of Kueue's, waits for ever."""
     queue, before = (map_at(value, "metadata", "labels").get(QUEUE_NAME) for value in (workload.value, request.old))
     moved = request.operation == "CREATE" or (request.old is not None and queue != before)
     return places.remarks(workload.value, workload.owner, facts, AROUND) if moved else ()
 
 
-def _before(request: ObjectRequest, workload: QueuedWorkload, facts: Facts) -> QueuedWorkload | None:
+def _before(request: ObjectRequest, workload: QueuedWorkload, facts: NamespaceFacts) -> QueuedWorkload | None:
     """Return the workload before an update; None if that can't be read."""
     before = workload.of(request.old) if request.old is not None else None
     try:
@@ -76,9 +76,9 @@ def label_workload(request: ObjectRequest, snapshot: Snapshot) -> Verdict:
     facts = snapshot.facts_for(request.namespace)
     workload = _read(request, snapshot) if request.operation == "CREATE" and queue_verdict.speaks(facts, "mutate") else None
     try:
-        return queue_verdict.evaluate_queue(workload, facts, "mutate") if workload is not None else Verdict(judged=False)
+        return queue_verdict.evaluate_queue(workload, facts, "mutate") if workload is not None else Verdict(is_evaluated=False)
     except _UNREAD:
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
 
 
 def _read(request: ObjectRequest, snapshot: Snapshot) -> QueuedWorkload | None:

@@ -34,11 +34,11 @@ class LibraryResult:
     """What the shipped library would have made of the pods of which something is found."""
 
     pods: int
-    """Those of which something is found that a policy could mend."""
+    """Those of which something is found that a policy could fix."""
     fixed: int
     """Those of which nothing of it would be found."""
     gpus: int
-    """What the mended ones hold or ask for."""
+    """What the fixed ones hold or ask for."""
     usd: float | None
     denied: int
     """Those that it would have denied, with the fix: among all pods of which something is found."""
@@ -112,7 +112,7 @@ def scan(seen: ScannedCluster, admission: Admission) -> ScanReport:
 
 
 def hits(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
-    """Yield what is found of single pods, and whether the policies of ``admission`` would have mended it."""
+    """Yield what is found of single pods, and whether the policies of ``admission`` would have fixed it."""
     yield from pending.find(seen, admission)
     yield from resource_names.misspelt(seen)
     yield from runs.find(seen, admission)

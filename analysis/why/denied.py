@@ -18,7 +18,7 @@ from policies.placement.fleet import OUTLOOKS, Fleet, best
 from policies.verdict import Violation
 
 MOST_TEMPLATES = 16
-"""Templates of one object that are mended: the kinds with several have two to five."""
+"""Templates of one object that are fixed: the kinds with several have two to five."""
 
 
 class DeniedTemplate(NamedTuple):
@@ -38,7 +38,7 @@ def decisive(outcome: ManifestResult, fleet: Fleet | None) -> PodResult:
     denied = next((pod for pod in pods if pod.violations), None)
     if denied is not None or len(pods) == 1:
         return denied or pods[0]
-    return max(pods, key=lambda pod: (pod.judged, OUTLOOKS.index("now" if fleet is None else best(pod.pod, fleet))))
+    return max(pods, key=lambda pod: (pod.is_evaluated, OUTLOOKS.index("now" if fleet is None else best(pod.pod, fleet))))
 
 
 def fix_templates(outcome: ManifestResult, admission: Admission, fleet: Fleet | None, most: int) -> list[DeniedTemplate]:

@@ -10,7 +10,7 @@ from typing import Any
 from analysis.admission.judge import ManifestResult, PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission_preview import Admission
-from analysis.audit.judged import AuditedDecision, audit_pod
+from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
@@ -25,12 +25,12 @@ from kube.pod import DEFAULT_SCHEDULER, FINISHED, PodError
 from kube.scheduling import Wants, wants
 from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
-from policies.patch.applied import APPLIED, read_summary, recorded
+from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
 from policies.placement.fleet import Fleet, best, blockers, outlook
 from policies.placement.pools import Pool
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 
 
 class Explainer:
@@ -191,7 +191,7 @@ def _container_names(pod: Raw) -> list[Any]:
     return [one.get("name") for one in maps_in(map_at(pod, "spec").get("containers"))]
 
 
-def as_written(pod: Raw, as_stored: StoredPod, facts: Facts) -> Request | None:
+def as_written(pod: Raw, as_stored: StoredPod, facts: NamespaceFacts) -> Request | None:
     """Return the request of a pod of the cluster as its author wrote it; None for what is no pod."""
     request = replace(as_stored.request(), pod=fixes.cleaned(pod))
     try:

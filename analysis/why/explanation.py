@@ -10,7 +10,7 @@ from analysis.fixes.smallest import PodChange, SearchResult
 from analysis.kueue.waiting import QueuePosition
 from kube.scheduling import Blocker
 from kube.tree import Path
-from policies.patch.applied import Entry
+from policies.patch.record import Entry
 from policies.placement.fleet import Outlook
 from policies.verdict import AuditOutcome, Edit, Violation
 

@@ -10,7 +10,7 @@ from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.template_edits import project
 from kube.pod import CONTAINERS, DEFAULT_SCHEDULER
 from kube.tree import Raw, map_at, maps_in, set_at, value_at
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.verdict import Edit
 from policies.workloads import parts
 

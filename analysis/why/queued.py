@@ -12,8 +12,8 @@ from analysis.why.explanation import Queued
 from analysis.why.surroundings import Surroundings
 from documents.printable import printable
 from kube.tree import map_at, text_of
-from policies.pods.permissions import QUEUE_NAME
-from policies.state.snapshot import Facts
+from policies.pods.actors import QUEUE_NAME
+from policies.state.snapshot import NamespaceFacts
 from policies.workloads.pods import describing
 
 WIDEST = 300
@@ -44,7 +44,7 @@ _EVICTED: Mapping[str, str] = {
 }
 
 
-def find_position(asked: Surroundings, made_of: Manifest | None, facts: Facts) -> Queued | None:
+def find_position(asked: Surroundings, made_of: Manifest | None, facts: NamespaceFacts) -> Queued | None:
     """Return where the object stands in Kueue; None if it names no queue of Kueue's, or whether Kueue has a Workload of it is not known."""
     uids = [map_at(one, "metadata").get("uid") for one in (*asked.pods, *asked.owners, asked.value)]
     found = waiting.newest_workload(asked.queued, uids)
@@ -59,7 +59,7 @@ def find_position(asked: Surroundings, made_of: Manifest | None, facts: Facts) -
     return Queued(position=position, fact=fact, next=told or next_)
 
 
-def _told(value: Mapping[str, Any], namespace: str, facts: Facts) -> str:
+def _told(value: Mapping[str, Any], namespace: str, facts: NamespaceFacts) -> str:
     """Return what the author was told when the workload was made: its queue has no place for it; "" if it may have one."""
     api_version, kind, name = text_of(value.get("apiVersion")), text_of(value.get("kind")), text_of(map_at(value, "metadata").get("name"))
     owner = describing(facts.snapshot.catalog, api_version, kind, name=name, namespace=namespace)

@@ -129,7 +129,7 @@ class WorldBuilder:
         for key, pod in pods.items():
             self._inventory.pod_changed(key, pod)
         self._owners, self._pods = owners, pods
-        while self._inventory.judge(SLICE):
+        while self._inventory.evaluate_due(SLICE):
             self._pause()
 
     def _admission_of(self, snapshot: Snapshot) -> Admission:

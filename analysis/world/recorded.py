@@ -76,7 +76,7 @@ class Recorded:
                 admitted = preview_admission(request, snapshot.facts_for(request.namespace))
             except PodError:
                 continue
-            if not admitted.judged:
+            if not admitted.is_evaluated:
                 continue
             audit_outcomes = of_admitted(admitted).audit_outcomes or {}
             for policy in admitted.matched:

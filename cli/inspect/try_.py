@@ -143,7 +143,7 @@ class Trial:
         manifest = read_manifest(item, catalog, namespace, as_served=self.as_served, around=self.inputs.around)
         outcome = admit_manifest(manifest, self.admission)
         self.code = max(self.code, DENIED if outcome.denied else ADMITTED)
-        style: screen.Style | None = "bad" if outcome.denied else "good" if any(pod.judged for pod in outcome.pods) else None
+        style: screen.Style | None = "bad" if outcome.denied else "good" if any(pod.is_evaluated for pod in outcome.pods) else None
         lines = report.report_lines(outcome, lambda verdict: screen.errors().paint(style, verdict))
         self.err.write("".join(f"{line}\n" for line in lines))
         self.platform.update(dict.fromkeys(report.of_platform(outcome)))

@@ -18,7 +18,7 @@ from cli.terminal.screen import PLAIN, Terminal
 from documents.diff import unified
 from documents.printable import counted, printable
 from kube.tree import Raw
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 
 MOST_SHOWN = 12
 """Findings of one kind that the text shows: a screen; JSON and HTML have all."""

@@ -86,7 +86,7 @@ class Coverage:
 
 def _may_matter(path: str, source: WrittenObject, decision: CaseDecision) -> bool:
     """Return False where the outcome can't depend on a field: nothing is decided, or the policy does not apply."""
-    return decision.judged and (path.split(".")[1] not in _APPLIED or source.id in decision.matched)
+    return decision.is_evaluated and (path.split(".")[1] not in _APPLIED or source.id in decision.matched)
 
 
 _SECTION = 2

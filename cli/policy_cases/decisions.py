@@ -36,7 +36,7 @@ class CaseRequest:
     def decide(self, snapshot: Snapshot | None = None) -> CaseDecision:
         """Decide, under the world's own snapshot unless another one is given."""
         if self.subject is None:
-            return CaseDecision(outcome={"bad": self.bad}, judged=False)
+            return CaseDecision(outcome={"bad": self.bad}, is_evaluated=False)
         snapshot = snapshot or self.world.snapshot
         if isinstance(self.subject, ClaimRequest):
             return outcome.of_claim(self.subject, snapshot.facts_for(self.case.given["namespace"]))

@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from analysis.admission.patch_applier import apply_patch
 from kube.tree import pointer
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Edit, Remark, Verdict, Violation
 
 PARTS: Mapping[str, type] = MappingProxyType({
@@ -47,41 +47,41 @@ class CaseDecision:
 
     outcome: Mapping[str, Any]
     matched: frozenset[str] = frozenset()
-    judged: bool = True
+    is_evaluated: bool = True
 
 
-def of_pod(request: Request, facts: Facts, *, whole_patch: bool = False) -> CaseDecision:
+def of_pod(request: Request, facts: NamespaceFacts, *, whole_patch: bool = False) -> CaseDecision:
     """Return what comes of a pod at /mutate and, if it is created and admitted there, at /validate."""
     verdict = evaluate(request, facts)
     found = plain_data(verdict)
     if whole_patch:
         found["patch"] = list(verdict.patch)
-    if request.phase == "mutate" and request.operation == "CREATE" and verdict.judged and not verdict.violations:
+    if request.phase == "mutate" and request.operation == "CREATE" and verdict.is_evaluated and not verdict.violations:
         edited = apply_patch(request.pod, verdict.patch)
         denied = evaluate(replace(request, pod=edited, phase="validate"), facts).violations
         if denied:
             found["validate"] = [Sentence(v) for v in denied]
-    return CaseDecision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
+    return CaseDecision(outcome=found, matched=frozenset(verdict.matched), is_evaluated=verdict.is_evaluated)
 
 
-def of_claim(request: ClaimRequest, facts: Facts) -> CaseDecision:
+def of_claim(request: ClaimRequest, facts: NamespaceFacts) -> CaseDecision:
     """Return what comes of the creation of a claim at /mutate and, if it is admitted there, at /validate."""
-    verdict = judging.evaluate_claim(request, facts)
+    verdict = claim_verdict.evaluate_claim(request, facts)
     shown = replace(
         verdict,
         audit_outcomes=tuple(outcome for outcome in verdict.audit_outcomes if outcome.violations or outcome.edits or outcome.remarks),
     )
     found = plain_data(shown)
-    if request.phase == "mutate" and verdict.judged and not verdict.violations:
+    if request.phase == "mutate" and verdict.is_evaluated and not verdict.violations:
         edited = apply_patch(dict(request.made), verdict.patch)
-        if denied := judging.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations:
+        if denied := claim_verdict.evaluate_claim(replace(request, made=edited, phase="validate"), facts).violations:
             found["validate"] = [Sentence(v) for v in denied]
-    return CaseDecision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
+    return CaseDecision(outcome=found, matched=frozenset(verdict.matched), is_evaluated=verdict.is_evaluated)
 
 
 def plain_data(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as plain data, without its patch."""
-    if not verdict.judged:
+    if not verdict.is_evaluated:
         return {"unjudged": True}
     parts = {
         **_parts(verdict.edits, verdict.violations, verdict.remarks),

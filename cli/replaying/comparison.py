@@ -19,10 +19,10 @@ from kube.pod import PodError
 from kube.tree import Raw, apply_patch, remove_at
 from policies import work_budget
 from policies.lru import LruCache
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.pods.projection import extract
 from policies.request import Request
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.work_budget import MOST_READ
 from webhook.admission import decision_cache
 
@@ -115,7 +115,7 @@ class Comparer:
             return "unshaped"
         except _TooCostly:
             return "large"
-        if not found.judged.admitted.judged and found.difference is None:
+        if not found.judged.admitted.is_evaluated and found.difference is None:
             return "accelerator"
         outcome = ReplayOutcome(
             namespace=request.namespace,
@@ -154,7 +154,7 @@ class Comparer:
             stake = self._stakes.of(replace(request, pod=_after(request.pod, judged.decision)), facts)
         return _Result(differs, stake, judged, then, compared=then is not None)
 
-    def _judge(self, request: Request, facts: Facts, key: Hashable, size: int) -> _ComparedDecision:
+    def _judge(self, request: Request, facts: NamespaceFacts, key: Hashable, size: int) -> _ComparedDecision:
         found = None if key is None else self._judged.get(key)
         if found is None:
             if any(work_budget.items(pod) > work_budget.MOST for pod in (request.pod, request.old_pod or {})):
@@ -170,7 +170,7 @@ class _TooCostly(Exception):
     """Of such a pod more would have to be judged than a server has time for."""
 
 
-def _key(request: Request, facts: Facts) -> tuple[Hashable, int]:
+def _key(request: Request, facts: NamespaceFacts) -> tuple[Hashable, int]:
     """Return what a decision depends on, None for one that is not remembered; and its bytes."""
     text = encoded(extract(request.pod, facts.reads))
     if len(text) > MOST_READ:

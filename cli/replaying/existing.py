@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from analysis.audit.assessment import Assessment, Owners, workload_of
-from analysis.audit.judged import as_it_came
+from analysis.audit.audited_decision import as_it_came
 from analysis.audit.stored_pod import StoredPod
 from analysis.replay import reported
 from analysis.replay.creations import Creation
@@ -17,7 +17,7 @@ from cli.replaying.counting import Counted
 from cli.replaying.total import Total
 from documents.recordings.pieces import Piece
 from kube.pod import PodError
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.state.snapshot import Snapshot
 
 CLUSTER = Piece("cluster", "documents")

@@ -28,7 +28,7 @@ from policies.lru import LruCache
 from policies.placement.fleet import Fleet, Place, blockers
 from policies.placement.pools import Pool
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Violation
 
 Outcome = Literal["itself", "asks", "denied", "never"]
@@ -140,7 +140,7 @@ def find_landing(world: World, namespace: str, landing: Landing) -> LandingResul
     return _JUDGES.of(world).of(namespace, landing)
 
 
-def _answered(facts: Facts, landing: Landing) -> LandingResult:
+def _answered(facts: NamespaceFacts, landing: Landing) -> LandingResult:
     pod = _pod(facts.namespace, landing.resource)
     admit = Admission(facts.snapshot).changes_of(Request(namespace=facts.namespace, pod=pod))
     silent = admit(pod)
@@ -149,7 +149,7 @@ def _answered(facts: Facts, landing: Landing) -> LandingResult:
     return _asking(facts, landing, pod, silent.violations, admit)
 
 
-def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation], admit: Admit) -> LandingResult:
+def _asking(facts: NamespaceFacts, landing: Landing, pod: Raw, silent: Sequence[Violation], admit: Admit) -> LandingResult:
     """Return whether a pod that says where it wants to be may land, and what it must write."""
     denied: Sequence[Violation] = ()
     nearest: Sequence[Blocker] = ()

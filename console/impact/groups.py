@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.ledger import AuditedPod
 from analysis.audit.outcomes import AuditResult
 from documents.diff import unified

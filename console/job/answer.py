@@ -115,11 +115,11 @@ class Teller:
 
     def _explained(self, outcome: ManifestResult) -> ManifestPod | None:
         """Return the template of a manifest that is explained, as its explanation has it; None where no pod is judged."""
-        judged = [pod for pod in outcome.pods if pod.judged]
+        judged = [pod for pod in outcome.pods if pod.is_evaluated]
         if not judged:
             return None
         decisive = denied.decisive(outcome, self._view.fleet)
-        return (decisive if decisive.judged else judged[0]).subject
+        return (decisive if decisive.is_evaluated else judged[0]).subject
 
     def _seen(self, found: Explanation) -> Explanation:
         """Return an explanation with the policies that the viewer may list; denials name theirs to every author anyway."""

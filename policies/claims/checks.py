@@ -86,15 +86,15 @@ def _classes(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> Iterator[Vi
                 break
 
 
-_Judged = tuple[list[Constraint], Compiled]
+_Checked = tuple[list[Constraint], Compiled]
 
 
-def _machine(compiled: Compiled) -> _Judged | None:
+def _machine(compiled: Compiled) -> _Checked | None:
     demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
     return (demands, compiled) if demands else None
 
 
-def _sharing(compiled: Compiled) -> _Judged | None:
+def _sharing(compiled: Compiled) -> _Checked | None:
     demands = [c for c in compiled.require if c.axis == "sharing"]
     return (demands, compiled) if demands else None
 
@@ -124,11 +124,11 @@ def _has_such(part: ClaimPart, policies: Sequence[Compiled], demands: Sequence[C
     return part.type in allowed if part.type else bool(allowed)
 
 
-def _left(claim: EvaluatedClaim, part: ClaimPart, judged: Sequence[_Judged]) -> bool:
+def _left(claim: EvaluatedClaim, part: ClaimPart, judged: Sequence[_Checked]) -> bool:
     return _inside(claim, part, [compiled for _, compiled in judged], judged[0][0])
 
 
-def _smallest(claim: EvaluatedClaim, part: ClaimPart, judged: Sequence[_Judged]) -> Sequence[_Judged]:
+def _smallest(claim: EvaluatedClaim, part: ClaimPart, judged: Sequence[_Checked]) -> Sequence[_Checked]:
     """Return policies that leave nothing together, and something without any one of them."""
     for one in judged:
         if len(judged) > 1 and not _left(claim, part, rest := [other for other in judged if other is not one]):

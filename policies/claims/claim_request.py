@@ -13,7 +13,7 @@ from policies.facts import device_requests
 from policies.facts.device_requests import Claim, RequestChoice
 from policies.lru import LruCache
 from policies.request import Phase
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 
 SCHEDULER = "system:kube-scheduler"
 EXTENDED = "resource.kubernetes.io/extended-resource-claim"
@@ -83,7 +83,7 @@ class EvaluatedClaim:
         return any(part.path[-2] == "firstAvailable" for part in self.parts)
 
 
-def parts(request: ClaimRequest, facts: Facts) -> Iterator[ClaimPart]:
+def parts(request: ClaimRequest, facts: NamespaceFacts) -> Iterator[ClaimPart]:
     """Yield every way to satisfy every request, except those by devices that are no accelerators."""
     for one in device_requests.written_requests(request.kind, request.made):
         choice = device_requests.choice(one.value)

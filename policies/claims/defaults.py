@@ -16,7 +16,7 @@ from policies.claims.cel import AtLeast, Demand, OneOf
 from policies.claims.claim_request import ClaimPart
 from policies.claims.confinement import Confinement, Lacking, Wanted, device_fields, hosts, of_machines, types_of
 from policies.messages import Phrase, phrase
-from policies.objects.wording import phrase as field_text
+from policies.objects.wording import describe_field
 from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.offers.machine_fields import in_machine
 from policies.offers.merging import NamedValue, by_scope, first_given
@@ -110,7 +110,7 @@ def _mig(
     if len({value for _, value in given}) > 1:
         return Confinement(remarks=(_differ(given, "mig"),))
     mig, names = given[0][1], tuple(compiled.id for compiled, _ in given)
-    text = field_text("spec.default.mig", mig)
+    text = describe_field("spec.default.mig", mig)
     own = tuple(_of_mig(name, text) for name in names)
     if mig.slice_gb is None:
         if devices.memory is None:

@@ -58,12 +58,12 @@ class MessageRow:
     """The heading of its section in ``docs/codes.md``."""
     kind: Kind
     audience: Audience = "author"
-    """The audience of its warnings: the author of the pod, or the platform team, if only they can mend it."""
+    """The audience of its warnings: the author of the pod, or the platform team, if only they can fix it."""
     word: Word | None = None
     """The outcome that a warning counts as for the policies that it names
     (``berth_policy_outcomes_total``); None: none."""
     placement: frozenset[Placement] | None = None
-    """The placements (``policies.pods.permissions``) for which an actor may be denied for it; None: all
+    """The placements (``policies.pods.actors``) for which an actor may be denied for it; None: all
     actors."""
     of_value: bool = False
     """True for a denial of one value of the pod, beside which no warning about the same value is given."""

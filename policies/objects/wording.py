@@ -104,7 +104,7 @@ def describe_value(path: str, value: object, most: int | None = None) -> str:
     return _text(_shape(path), value, most)
 
 
-def phrase(path: str, value: object, most: int | None = None) -> str:
+def describe_field(path: str, value: object, most: int | None = None) -> str:
     """Return a field with its value: ``families in [hopper, ampere]``."""
     return _phrase(field_at(path), value, most)
 

@@ -11,7 +11,7 @@ from catalog import Catalog
 from catalog.platforms import Capacity, Sharing
 from kube.labels import Expression
 from policies.lru import LruCache
-from policies.objects.wording import phrase
+from policies.objects.wording import describe_field
 from policies.offers.machine_fields import in_machine
 from policies.offers.table import MOST_MEMO, Axis, Host, Table
 from policies.policy import Bounds, InNotIn, LongRuns, MachineFields, NodeTemplate, Policy
@@ -127,7 +127,9 @@ class Compiler:
         constraints = list(self.machine(name, "spec.gpus", template.machine))
         if template.vendors:
             constraints.append(
-                self.hosts(name, "spec.gpus.vendors", phrase("spec.gpus.vendors", template.vendors), lambda h: h.vendor in template.vendors)
+                self.hosts(
+                    name, "spec.gpus.vendors", describe_field("spec.gpus.vendors", template.vendors), lambda h: h.vendor in template.vendors
+                )
             )
         if template.capacity:
             constraints.append(self.capacity(name, "spec.capacity", template.capacity))
@@ -162,7 +164,7 @@ class Compiler:
         lacking = self._without_families(path, wanted) if isinstance(wanted, InNotIn) and attribute == "instance_families" else ()
         narrows = isinstance(wanted, Bounds) or bool(wanted.in_)
         constraint = self.hosts(
-            "", path, phrase(path, wanted), lambda host: in_machine(host, machine, self.catalog), lacking, narrows=narrows
+            "", path, describe_field(path, wanted), lambda host: in_machine(host, machine, self.catalog), lacking, narrows=narrows
         )
         if path == "spec.default.families" and isinstance(wanted, InNotIn):
             return self._with_new_models(constraint, wanted)
@@ -208,14 +210,16 @@ class Compiler:
         paid reservations."""
         names = {*wanted, *(("reserved",) if "on-demand" in wanted else ())}
         rows = self._union(lambda table: sum(table.by_capacity.get(c, 0) for c in names))
-        return Constraint(axis="capacity", by=(policy,), field=where, text=phrase(where, wanted), rows=rows, sure=rows, narrows=True)
+        return Constraint(
+            axis="capacity", by=(policy,), field=where, text=describe_field(where, wanted), rows=rows, sure=rows, narrows=True
+        )
 
     def long(self, policy: str, where: str, long_runs: LongRuns | None) -> Constraint | None:
         return None if long_runs is None else self.capacity(policy, f"{where}.capacity", long_runs.capacity)
 
     def sharing(self, policy: str, where: str, wanted: Sequence[Sharing]) -> Constraint:
         rows = self._union(lambda table: sum(table.by_sharing.get(s, 0) for s in set(wanted)))
-        return Constraint(axis="sharing", by=(policy,), field=where, text=phrase(where, wanted), rows=rows, sure=rows, narrows=True)
+        return Constraint(axis="sharing", by=(policy,), field=where, text=describe_field(where, wanted), rows=rows, sure=rows, narrows=True)
 
     def _rows_of(self, table: Table, inside: _HostTest) -> int:
         hosts = self.host_rows.get(table.platform.name)

@@ -1,1 +1,1 @@
-"""Edits as RFC 6902 operations, JSON trees by their paths, and the record of what was written."""
+"""The patch that Berth writes: the operations for edits, the record of them in an annotation, and what an update gets back."""

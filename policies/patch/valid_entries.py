@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from kube.pod import GRACE
 from kube.tree import Path, Raw, TreePatch, pointer, remove_at, set_at, value_at
-from policies.patch.applied import APPLIED, RECORD, Entry, apply_edits, index_of, intact_entries, steps
+from policies.patch.build import apply_edits
+from policies.patch.record import APPLIED, RECORD, Entry, index_of, intact_entries, steps
 from policies.pods.projection import is_written
 from policies.verdict import Edit
 

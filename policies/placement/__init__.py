@@ -23,7 +23,7 @@ status.conditions; a NodePool its metadata.name, spec, status.resources and stat
 kind, key, what the pod asks, what the place has, the path in the pod, whether it may end by itself, and whether it is certain
 or something unknown may prove it wrong. Unknown is never "impossible".
 
-Judged are the filters NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit
+Checked are the filters NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit
 (k8s.io/kubernetes pkg/scheduler/framework/plugins). Not judged, and named in ``Wants.unjudged``: affinity between pods,
 topology spread, volumes, resource claims, scheduling gates. Not known here: an affinity that the scheduler's own
 configuration adds, resources that it is configured to leave to an extender, and what preemption would make room for.

@@ -21,8 +21,8 @@ from kube.tree import Raw
 from policies.facts.device_requests import UNREAD_CLAIM, Claim, RequestChoice
 from policies.fixes import Fix, amount_paths, request_fewer
 from policies.pods import unlisted_accelerators
-from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
-from policies.state.snapshot import Facts, Snapshot
+from policies.pods.fractions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
+from policies.state.snapshot import NamespaceFacts, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _sum(counts: Iterable[CountInterval]) -> CountInterval:
     return total
 
 
-def read_devices(pod: Pod, facts: Facts, *, final: bool = False) -> RequestedDevices:
+def read_devices(pod: Pod, facts: NamespaceFacts, *, final: bool = False) -> RequestedDevices:
     """Return what this pod asks for, under a namespace's facts. ``final``: no repair will make its
     requests equal to its limits any more."""
     by_name, claimed, part = requested_names(pod, facts.snapshot, final=final), tuple(_claimed(pod, facts)), fraction(pod)
@@ -132,8 +132,8 @@ def requested_names(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tup
     )
 
 
-def judges(raw: Raw, snapshot: Snapshot) -> bool:
-    """Return whether the engine judges a pod, of any size; at once if it does. Raises PodError."""
+def needs_evaluation(raw: Raw, snapshot: Snapshot) -> bool:
+    """Return whether the engine evaluates a pod, of any size; at once if it does. Raises PodError."""
     pod = Pod(raw)
     return bool(pod.claims or annotated_fraction(pod)) or any(
         name in snapshot.catalog.misspellings or (snapshot.resource(name) is not None and is_requested(container, name))
@@ -170,7 +170,7 @@ def _of_part(part: Resource, amount: CountInterval) -> CountInterval:
     return CountInterval(-(-amount.least // part.unit), None if amount.most is None else -(-amount.most // part.unit))
 
 
-def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:
+def _claimed(pod: Pod, facts: NamespaceFacts) -> Iterator[Claimed]:
     claims, snapshot = facts.snapshot.cluster.claims, facts.snapshot
     seen = set[tuple[str, str]]()
     for kind, name in pod.claims:

@@ -18,7 +18,7 @@ from policies.offers.table import AXES, Axis, Table
 from policies.state.snapshot import Snapshot
 
 SELECTOR = "spec.nodeSelector"
-"""Operators that a node without the key never satisfies."""
+"""The place of an expression that the nodeSelector holds."""
 
 
 class AuthorExpression(NamedTuple):

@@ -28,13 +28,13 @@ from policies.planning.devices import RequestedDevice, RequestedDevices
 from policies.planning.feasibility import AuthorExpression, Cell, RequiredTerm, Space, Wanted, read_cells, selects_template, terms_of
 from policies.planning.queues import DefaultQueue, joining
 from policies.planning.requirements import Demands, MergedSettings, deadline, demands
+from policies.pods import actors
 from policies.pods import annotations as author
-from policies.pods import permissions
+from policies.pods.actors import Actor, actor_of, workloads_of
 from policies.pods.annotations import Author, is_long
-from policies.pods.permissions import Actor, actor_of, workloads_of
 from policies.policy import Policy
 from policies.request import Request
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import Field, Remark, Violation
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class Plan(NamedTuple):
     runs in every review."""
 
     pod: Pod
-    facts: Facts
+    facts: NamespaceFacts
     snapshot: Snapshot
     actor: Actor
     policies: tuple[Compiled, ...]
@@ -167,7 +167,7 @@ def _grouped(
     return by_axis, tuple([(axis, c.rows, c.by) for axis, found in by_axis.items() for c in found])
 
 
-def review_pod(request: Request, facts: Facts, pod: Pod) -> ReviewedPod:
+def review_pod(request: Request, facts: NamespaceFacts, pod: Pod) -> ReviewedPod:
     """Return the pod as read, with the policies whose ``match`` may hold for it and whose ``exclude`` does
     not."""
     snapshot = facts.snapshot
@@ -213,7 +213,7 @@ def _chooses(policy: Policy, pod: Pod, workloads: set[str]) -> bool:
     return not match.workloads or not workloads.isdisjoint(match.workloads)
 
 
-def make_plan(facts: Facts, subject: ReviewedPod, policies: tuple[Compiled, ...]) -> Plan:
+def make_plan(facts: NamespaceFacts, subject: ReviewedPod, policies: tuple[Compiled, ...]) -> Plan:
     """Return the plan for this pod under these policies. Pure; the same for the same input in any order of
     policies."""
     matches = tuple(c for c in policies if c in subject.matches)
@@ -225,7 +225,7 @@ def make_plan(facts: Facts, subject: ReviewedPod, policies: tuple[Compiled, ...]
     joined = joining(subject.pod, subject.actor, wanted.queues) if is_mutated and wanted.queues.default is not None else None
     actor = subject.actor
     if joined is not None and joined.moves:  # as it reads on the next call
-        actor = permissions.joined_actor(actor, joined.system.scheduler, facts.snapshot.queues)
+        actor = actors.joined_actor(actor, joined.system.scheduler, facts.snapshot.queues)
     asked_for = subject.space.wanted
     return Plan(
         pod=subject.pod,

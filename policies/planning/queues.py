@@ -18,7 +18,7 @@ from kube.pod import DEFAULT_SCHEDULER, NODE_NAME, SCHEDULER, Pod
 from kube.tree import Path, maps_in
 from policies.offers.constraints import Compiled
 from policies.offers.merging import NamedValue, by_scope, merge_named
-from policies.pods.permissions import KUEUE_LABELS, MANAGED, Actor
+from policies.pods.actors import KUEUE_LABELS, MANAGED, Actor
 from policies.pods.queue_systems import (
     ANY,
     BY_NAME,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kube.tree import Path
 from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.constraints import Constraint
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.planning.feasibility import SELECTOR, AuthorExpression, list_bracketed
 from policies.planning.plan import Plan
 

@@ -19,8 +19,8 @@ from policies.offers.selectors import Rendering
 from policies.offers.table import AXES, Axis
 from policies.planning.feasibility import everything
 from policies.planning.queues import MergedQueues, merge_queues
+from policies.pods.actors import Actor, Calm
 from policies.pods.annotations import is_long
-from policies.pods.permissions import Actor, Calm
 from policies.policy import LongRuns
 from policies.state.snapshot import Snapshot
 

@@ -19,7 +19,8 @@ from catalog.reserved_keys import Where
 from kube.pod import DEADLINE, GRACE, MIRROR, OF_NO_CLASS, PREFERRED, PROBES, REQUIRED
 from kube.tree import Path, Raw
 from policies.pods import mounts
-from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
+from policies.pods.actors import KUEUE_LABELS
+from policies.pods.fractions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, SHARING_WORDS
 from policies.pods.queue_systems import ANNOTATIONS as QUEUE_ANNOTATIONS
 from policies.pods.queue_systems import LABELS as QUEUE_LABELS
 from policies.policy import GROUP, Policy

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from kube.pod import Pod
 from kube.tree import Path, maps_in
-from policies.pods.permissions import MANAGED, POD_GROUP, QUEUE_NAME
+from policies.pods.actors import MANAGED, POD_GROUP, QUEUE_NAME
 from policies.policy import QueueName, Queues, QueueSystem
 
 ANY = "*"

@@ -103,7 +103,7 @@ RULES = (
 k8s.io/kubernetes pkg/apis/core/validation/validation.go, 1.36):
 
 annotations, labels           ``disruption`` checks protections, ``queue`` what queue systems read, ``device_counts`` that a pod on a part
-                              of a GPU still says so. A pod that requests another part is checked as a new one (``pods.permissions``).
+                              of a GPU still says so. A pod that requests another part is checked as a new one (``pods.actors``).
                               Other keys decide where a pod is placed, which has happened. A label that takes the pod out of a policy's
                               podSelector could have been left out at creation.
 tolerations                   can only be added, or changed in tolerationSeconds: ``tolerations`` checks them.

@@ -7,7 +7,7 @@ Writes  spec.terminationGracePeriodSeconds, raised, never lowered: ``default.gra
         ``require.gracePeriod.min`` any shorter one. The former value is written as
         terminationGracePeriodSeconds of liveness and startup probes that have none, so that a hung server
         does not hold its GPU for as long
-Judges  ``require.gracePeriod.min`` on validate, except for DaemonSets and services that opted out;
+Checks  ``require.gracePeriod.min`` on validate, except for DaemonSets and services that opted out;
         ``require.gracePeriod.max``, of the pod and of each probe
 Never   raises past the maximum; a default also not past what the platform or a Karpenter NodePool grants (the
         latter deletes a pod with a longer grace at the start of the drain)

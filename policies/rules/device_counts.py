@@ -2,7 +2,7 @@
 
 Reads   the resource names and amounts of every container, readable resource claims
 Writes  nothing
-Judges  ``gpusPerPod``, by the largest number that the pod may get; fractions and devices of no known class
+Checks  ``gpusPerPod``, by the largest number that the pod may get; fractions and devices of no known class
         against requirements on machines and sharing; a whole GPU and a MIG slice in one container; a resource
         name that is a listed misspelling (the API server stores nvdia.com/gpu, and the pod stays pending for
         ever); a slice that no model has. Devices of a DeviceClass by its vendor alone: their model is not known here. A
@@ -32,7 +32,7 @@ from policies.planning.plan import Plan
 from policies.planning.requirement_words import describe_expression, detail_constraints, list_constraints, place_of_label
 from policies.planning.requirements import Demands
 from policies.pods import unlisted_accelerators
-from policies.pods.permissions import FRACTION_DEVICES, annotated_fraction, fraction_keys, fraction_paths, is_fraction
+from policies.pods.fractions import FRACTION_DEVICES, annotated_fraction, fraction_keys, fraction_paths, is_fraction
 from policies.request import Request
 from policies.verdict import Field, Violation, at_field
 

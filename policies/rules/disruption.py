@@ -4,7 +4,7 @@ Reads   metadata.annotations and labels, ``default.protectFor``, ``require.prote
 Writes  the catalog's protections for the platforms in use: karpenter.sh/do-not-disrupt (a duration only where
         Karpenter understands it), safe-to-evict "false", CAST AI's, the GPU Operator's driver-upgrade skip
         label
-Judges  ``require.protection.max``: a protection that lasts longer, or for ever; on UPDATE one that is new or
+Checks  ``require.protection.max``: a protection that lasts longer, or for ever; on UPDATE one that is new or
         lasts longer than before
 Never   writes a key that the author has set; never writes an endless protection where a maximum is in force
 """

@@ -6,7 +6,7 @@ Writes  runtimeClassName, priorityClassName and schedulerName, the latter also i
         for ever. With a priority class it removes what the API server wrote of a pod without one: that admission runs again after a
         webhook, and denies another number than the class's (k8s.io/kubernetes plugin/pkg/admission/priority/admission.go, admitPod).
         RuntimeClass admission, too, runs after it (k8s.io/apiserver pkg/admission/plugin/webhook/mutating/reinvocationcontext.go)
-Judges  ``require.maxRuntime``, except for DaemonSets. On validate also that a deadline is there
+Checks  ``require.maxRuntime``, except for DaemonSets. On validate also that a deadline is there
 Never   changes a field that is written; fills in names for a DaemonSet's or a mirror pod; gives by default less time than the author
         expects; names a scheduler for a pod of a queue or on a node, or beside a ``default.queue`` whose system has its own; gives by
         a GPUPolicy a priority class that no ClusterGPUPolicy allows

@@ -4,7 +4,7 @@ Reads   resources of containers that request exactly one whole GPU, the slice th
 Writes  the slice's resource name in requests and limits in place of the whole GPU's (--mig-strategy mixed).
         Where a slice is chosen by label (single, GKE), ``node_affinity`` writes it into the terms under this
         rule's name
-Judges  the annotation berth.dev/mig-slice
+Checks  the annotation berth.dev/mig-slice
 Never   renames for a queue system, more than one GPU per container, or where no such node can exist
 """
 

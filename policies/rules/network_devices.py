@@ -3,7 +3,7 @@ over several machines goes at a fraction of its speed.
 
 Reads   resources of containers, and the machines on which the plan lets the pod run
 Writes  all network devices of the machine in requests and limits of the container with its GPUs (``default.networkDevices``)
-Judges  nothing
+Checks  nothing
 Never   asks for some of a machine's devices; adds to a pod that names any; acts where machines differ or are not known
 """
 

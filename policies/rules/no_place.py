@@ -3,7 +3,7 @@
 Reads   the accelerators that the pod requests, its tolerations, nodeSelector and required terms, readable claims; every node and
         NodePool
 Writes  nothing
-Judges  nothing: a remark names the place that comes nearest. It needs every node and NodePool (``policies.facts.places``) and
+Checks  nothing: a remark names the place that comes nearest. It needs every node and NodePool (``policies.facts.places``) and
         follows ``policies.placement``. Another one names the resource to request in place of a claim: Karpenter ignores pods with
         claims (aws/karpenter-provider-aws#9519; its option --ignore-dra-requests is on by default), so the pod waits for ever if no
         node has devices of the vendor. A node with labels of GPUs that offers none may have a DRA driver
@@ -28,7 +28,7 @@ from policies.placement.fleet import OUTLOOKS, outlook
 from policies.placement.pool_blockers import of_pool
 from policies.placement.pools import Pool, PoolReader
 from policies.planning.plan import ReviewedPod
-from policies.pods.permissions import KUEUE_LABELS
+from policies.pods.actors import KUEUE_LABELS
 from policies.rules.node_affinity import NAME
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
@@ -82,7 +82,7 @@ def check_admitted(subject: ReviewedPod, snapshot: Snapshot) -> Iterator[Remark]
 def _nowhere(subject: ReviewedPod, snapshot: Snapshot, known: KnownPlaces) -> Iterator[Remark]:
     """Yield the remark on a pod that no place can run."""
     places, pod = prepared(snapshot, known), None
-    if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_judged(subject, known):
+    if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_checked(subject, known):
         pod = _asked(subject, places)
     if pod is None:
         return
@@ -111,7 +111,7 @@ def _not_from_zero(subject: ReviewedPod, snapshot: Snapshot, places: KnownPlaces
     yield Remark(code=NOT_FROM_ZERO, found=phrase("text", resource=whole, count=count, served=served), rule=NAME)
 
 
-def _is_judged(subject: ReviewedPod, places: KnownPlaces) -> bool:
+def _is_checked(subject: ReviewedPod, places: KnownPlaces) -> bool:
     """Return whether kube-scheduler alone decides on the pod's place, by what nodes offer. Slices that no node has now are not judged:
     some operators cut a device when a pod asks for one."""
     pod, devices = subject.pod, subject.devices

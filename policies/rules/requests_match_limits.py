@@ -4,7 +4,7 @@ limits.
 Reads   resources.requests and resources.limits of every container and init container, and those at pod level
 Writes  ``repair``: the request of an accelerator becomes its limit; where there is only a request, the limit
         becomes it
-Judges  ``requestsEqualLimits``: accelerators (every accelerator name, DRA extended resources too, which the
+Checks  ``requestsEqualLimits``: accelerators (every accelerator name, DRA extended resources too, which the
         API server lets pass at 1/2 and at 500m), cpuAndMemory (QoS class Guaranteed, as Kubernetes computes
         it); for a resize, only what it makes worse
 Never   touches cpu or memory, or an accelerator amount that it can't read

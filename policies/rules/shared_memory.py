@@ -4,7 +4,7 @@ data loaders end.
 Reads   mounts at /dev, /dev/shm and below, spec.hostIPC, spec.os, the volume of Berth's own name, memory limits
 Writes  one volume in memory (``default.sharedMemory``), and its mount at /dev/shm in each container that has GPUs
         and mounts nothing there
-Judges  nothing
+Checks  nothing
 Never   touches a mount or a volume of the author's; acts on a pod that shares memory with its host, or on Windows
 """
 

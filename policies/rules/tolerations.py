@@ -4,7 +4,7 @@ Reads   spec.tolerations, the accelerators requested, the chosen node template, 
         left
 Writes  spec.tolerations (adds only): accelerator taints, the template's taints, ``default.tolerate``, and
         spot taints only where a capacity was named and the capacity types that are left include spot
-Judges  ``require.tolerations.forbid``: on CREATE every toleration, on UPDATE those that the old pod lacks or
+Checks  ``require.tolerations.forbid``: on CREATE every toleration, on UPDATE those that the old pod lacks or
         has for a shorter time
 Never   repeats what is covered, tolerates a key of the catalog's ``never_tolerate``, changes what the author
         wrote

@@ -2,7 +2,7 @@
 
 Reads   spec.affinity.podAffinity, the labels by which workloads mark their pods
 Writes  one preferred pod affinity term: nodes with the same value of ``default.topology`` as other pods of the workload
-Judges  nothing
+Checks  nothing
 Never   requires anything of a place; adds to pod affinity that the author wrote
 """
 

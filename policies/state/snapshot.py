@@ -89,7 +89,7 @@ class Snapshot:
     """the NodePools on which no GPU pod lands"""
     vocabulary: Vocabulary
     reads: Reads
-    """what the cluster's policies read; a namespace's own may read more there (``Facts.reads``)"""
+    """what the cluster's policies read; a namespace's own may read more there (``NamespaceFacts.reads``)"""
     console_url: str = ""
     """the address of the console, without a slash at its end; "" if answers name none"""
     every_namespace: bool = False
@@ -105,7 +105,7 @@ class Snapshot:
     snapshot takes it over if tables, templates and the facts on which any decision may rest are the same"""
     selected: dict[str, tuple[Compiled, ...]] = field(default_factory=dict)
     """namespace -> the cluster's policies that select it, for namespaces looked up so far"""
-    _facts: dict[str, Facts] = field(default_factory=dict, init=False)
+    _facts: dict[str, NamespaceFacts] = field(default_factory=dict, init=False)
 
     def resource(self, name: str) -> Resource | None:
         """Return the accelerator resource of this name, or None if it is none.
@@ -195,7 +195,7 @@ class Snapshot:
         them."""
         return not (self.by_labels and self.every_namespace) or namespace in self.cluster.namespaces
 
-    def facts_for(self, namespace: str) -> Facts:
+    def facts_for(self, namespace: str) -> NamespaceFacts:
         """Return the facts for one namespace, with only the policies that select it."""
         facts = self._facts.get(namespace)
         if facts is None and len(namespace) > LONGEST_NAMESPACE:
@@ -211,7 +211,7 @@ class Snapshot:
         """Drop the cached facts of a snapshot that is no longer in force: they refer to it, a cycle for the garbage collector."""
         self._facts.clear()
 
-    def _make_facts(self, namespace: str) -> Facts:
+    def _make_facts(self, namespace: str) -> NamespaceFacts:
         labels = {**self.cluster.namespaces.get(namespace, {}), NAMESPACE_LABEL: namespace}
         selected = self.selected.get(namespace)
         if selected is None:
@@ -222,11 +222,11 @@ class Snapshot:
         own = self.own.get(namespace, ())
         policies = (*selected, *own)
         reads = self.reads.wider([c.policy for c in own]) if own else self.reads
-        return Facts(namespace, labels, policies, NamespaceScope(policies), self, reads)
+        return NamespaceFacts(namespace, labels, policies, NamespaceScope(policies), self, reads)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class NamespaceFacts:
     """The part of a snapshot that applies to one namespace."""
 
     namespace: str
@@ -321,7 +321,7 @@ class Vocabulary:
 
 
 def vocabulary(catalog: Catalog, templates: Iterable[NodeTemplate]) -> Vocabulary:
-    """Of everything that the catalog and these templates name."""
+    """Return the label keys that the catalog and these templates name."""
     platforms = catalog.platforms.values()
     capacity = frozenset(key for p in platforms for key in p.capacity_keys)
     return Vocabulary(

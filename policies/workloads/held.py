@@ -16,7 +16,7 @@ from typing import Any
 
 from kube.quantity import QuantityError, parse
 from kube.tree import Path
-from policies.pods.permissions import fraction_keys
+from policies.pods.fractions import fraction_keys
 from policies.state.snapshot import Snapshot
 
 _NOT_AMOUNTS = frozenset(

@@ -13,7 +13,7 @@ from typing import Any
 
 from catalog import Workload
 from kube.tree import Raw, map_at, maps_in
-from policies.pods.permissions import MANAGED, QUEUE_NAME
+from policies.pods.actors import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import KUEUE, KUEUE_GATE, KUEUE_PARENT, VOLCANO, VOLCANO_JOB_QUEUE
 
 _PODSET = "kueue.x-k8s.io/podset"

@@ -13,7 +13,7 @@ from kube.pod import CONTAINERS
 from kube.templates import CONTROLLERS, JOB_TEMPLATE, PodMaker, group_of, merge_strategic, pod_of
 from kube.tree import Path, Raw, value_at
 from policies.document import Document, InputError
-from policies.pods.permissions import QUEUE_NAME
+from policies.pods.actors import QUEUE_NAME
 from policies.pods.queue_systems import VOLCANO_JOB
 from policies.workloads import parts, pod_schema
 from policies.workloads.described import Described, Texts, described

@@ -39,7 +39,7 @@ def test_validate_judges_the_pod_as_edited() -> None:
     """What an edit mended is not denied, and the given pod stays as it came."""
     asked = pod()
     both = judged(asked, EQUAL, MEND)
-    assert (both.violations, both.judged) == ((), True)
+    assert (both.violations, both.is_evaluated) == ((), True)
     assert asked == pod()
     assert [edit.value for edit in both.mutate.edits] == ["2"]
 
@@ -54,4 +54,4 @@ def test_an_update_is_only_validated() -> None:
 def test_a_pod_without_accelerators_is_not_judged() -> None:
     """Nothing is said of it."""
     both = judged({"spec": {"containers": [{"name": "c"}]}}, EQUAL)
-    assert (both.judged, both.violations, both.remarks) == (False, (), ())
+    assert (both.is_evaluated, both.violations, both.remarks) == (False, (), ())

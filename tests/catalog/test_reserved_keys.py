@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from catalog.reserved_keys import PLACES, ReservedKeys, Where
-from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS
+from policies.pods.actors import KUEUE_LABELS
+from policies.pods.fractions import FRACTION_DEVICES, FRACTIONS
 from policies.pods.queue_systems import ANNOTATIONS, KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from policies.rules.queues import words
 from tests.support.cases import golden

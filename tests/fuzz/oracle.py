@@ -23,7 +23,7 @@ from documents import json_depth
 from kube.pod import PodError
 from kube.review import WARNING_LENGTH, WARNINGS_TOTAL, head_of
 from policies import engine
-from policies.patch import applied_again
+from policies.patch.restore import restore_pod
 from policies.pods.projection import extract
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
@@ -119,7 +119,7 @@ def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
     try:
         asked = review.parse(body, phase)
         if phase == "mutate" and asked.old_pod is not None:  # nothing is judged, and nothing kept
-            verdict = Verdict(judged=False, patch=applied_again.patch(asked.old_pod, asked.pod, snapshot.whole))
+            verdict = Verdict(is_evaluated=False, patch=restore_pod(asked.old_pod, asked.pod, snapshot.whole))
         else:
             encoded(extract(asked.pod, snapshot.facts_for(asked.namespace).reads))  # denies what is nested too deep
             verdict = engine.evaluate(asked, snapshot.facts_for(asked.namespace))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.tree import Path, TreePatch, diff, dotted, map_at, maps_in, path_of, pointer, remove_at, set_at, text_of, value_at
-from policies.patch.applied import digest, digest_at
+from policies.patch.record import digest, digest_at
 from policies.verdict import Edit
 from tests.support.generators.strategies import examples
 

@@ -74,7 +74,7 @@ def _parts(found: Compared) -> dict[str, bool]:
     verdict = found.mutated
     return {
         "pods": True,
-        "not judged": not verdict.judged,
+        "not judged": not verdict.is_evaluated,
         "matched": bool(verdict.matched),
         "denied": bool(verdict.violations),
         "edited": bool(verdict.edits),

@@ -25,8 +25,8 @@ from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_modes import unmaintained
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled, Constraint
-from policies.patch import applied_again
-from policies.patch.applied import APPLIED, recorded
+from policies.patch.record import APPLIED, recorded
+from policies.patch.restore import restore_pod
 from policies.policy import Allow, Bounds, Default, InNotIn, LongRuns, MachineFields, NodeTemplate, Policy, PolicySet, Require
 from policies.request import Request
 from policies.verdict import Verdict
@@ -101,9 +101,9 @@ def test_a_pod_that_is_applied_again_keeps_what_was_written(case: Case) -> None:
     """An update that sends the pod as it arrived gets each field that policies wrote; one that sends what is stored gets nothing."""
     final = patched(case.request.pod, judge(case))
     whole = case.world.snapshot.whole
-    assert applied_again.patch(final, final, whole) == ()
+    assert restore_pod(final, final, whole) == ()
     entries = recorded(final["metadata"].get("annotations", {}).get(APPLIED))
-    found = applied_again.patch(final, case.request.pod, whole)
+    found = restore_pod(final, case.request.pod, whole)
     again = jsonpatch.apply_patch(copy.deepcopy(case.request.pod), list(found))
     fields = {entry["path"].split("/")[2] for entry in entries if entry["path"].startswith("/spec/")}
     fields -= {"containers", "initContainers"}  # their amounts are drawn as no API server stores them
@@ -119,10 +119,10 @@ def test_the_scheduler_that_the_api_server_fills_in_is_none_of_the_author_s(sent
     case = Case(world=world, request=Request(namespace="a", pod={"metadata": {"name": "p"}, "spec": spec}))
     final = patched(case.request.pod, judge(case))
     assert final["spec"]["schedulerName"] == "packing"
-    written = applied_again.patch(final, case.request.pod, case.world.snapshot.whole)
+    written = restore_pod(final, case.request.pod, case.world.snapshot.whole)
     assert {"op": "add", "path": "/spec/schedulerName", "value": "packing"} in written
     sent_by_hand = {**case.request.pod, "spec": {**spec, "schedulerName": "other"}}
-    assert applied_again.patch(final, sent_by_hand, case.world.snapshot.whole) == ()
+    assert restore_pod(final, sent_by_hand, case.world.snapshot.whole) == ()
 
 
 def test_a_default_that_one_of_two_platforms_can_say() -> None:

@@ -15,7 +15,7 @@ from documents.yaml_reader import documents as yaml_documents
 from policies.engine import evaluate
 from policies.objects.parse import parse_objects
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from tests.support.call_counts import work
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
@@ -51,7 +51,7 @@ spec: {mode: Warn, require: {gpusPerPod: {max: 1}, families: {in: [hopper]}}}
 
 
 @cache
-def facts() -> Facts:
+def facts() -> NamespaceFacts:
     documents, errors = yaml_documents(POLICIES, "policies.yaml")
     policies, mistakes, _ = parse_objects(documents, catalog())
     assert (errors, mistakes) == ([], [])

@@ -70,7 +70,7 @@ def row(request: Request, catalog: Catalog, queues: tuple[str, ...], asked: Aski
     flavors = "kueue" if by_kueue else "slurm-bridge" if scheduler == "slurm-bridge-scheduler" else ""
     if flavors and flavors in queues:
         out.rename = False
-        out.affinity = "judge" if out.affinity == "write" else out.affinity
+        out.affinity = "check" if out.affinity == "write" else out.affinity
         levels.append("left")
     if asked.resources and (asked.in_part or any(key.startswith(WORDS) for key in annotations)):
         out.rename = out.chooses = False

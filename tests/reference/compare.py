@@ -12,7 +12,7 @@ import jsonpatch
 
 from policies.engine import evaluate
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Verdict
 from tests.reference import pods
 from tests.reference.case import PLACEMENT, Expected
@@ -49,11 +49,11 @@ def patched(pod: Raw, verdict: Verdict) -> Raw:
     return result
 
 
-def compare(request: Request, facts: Facts, reference: Reference) -> Compared:
+def compare(request: Request, facts: NamespaceFacts, reference: Reference) -> Compared:
     """The mutating call, then the validating one on the pod as patched; on a denied pod, the validating one as it came."""
     mutated, expected = evaluate(request, facts), reference.evaluate(request)
     found = list(_codes("mutate", mutated, expected))
-    if not found and mutated.judged and not mutated.violations:
+    if not found and mutated.is_evaluated and not mutated.violations:
         found += _edits(request, mutated, expected, reference)
     final = patched(request.pod, mutated)
     again = replace(request, phase="validate", pod=final)
@@ -64,8 +64,8 @@ def compare(request: Request, facts: Facts, reference: Reference) -> Compared:
 
 
 def _codes(phase: str, verdict: Verdict, expected: Expected) -> Iterator[Difference]:
-    if verdict.judged != expected.judged:
-        yield Difference(phase, "judged", verdict.judged, expected.judged)
+    if verdict.is_evaluated != expected.judged:
+        yield Difference(phase, "judged", verdict.is_evaluated, expected.judged)
     elif verdict.matched != expected.matched:
         yield Difference(phase, "matched", verdict.matched, expected.matched)
     else:

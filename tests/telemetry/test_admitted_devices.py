@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from policies.facts.cluster_facts import ClusterFacts
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import Holding
 from telemetry.admitted_devices import MOST_NAMESPACES, MOST_OF_ONE, MOST_SERIES, OTHER, AdmittedDevices
 from telemetry.metrics import Metrics
@@ -101,6 +101,6 @@ def test_a_namespace_with_policies_of_its_own_is_known() -> None:
     first = library().policies[0]
     snapshot = library().with_policies([replace(first, policy=replace(first.policy, name="own", namespace="team"))])
     devices = AdmittedDevices()
-    facts: Facts = snapshot.facts_for("team")
+    facts: NamespaceFacts = snapshot.facts_for("team")
     devices.count(Holding((), 1.0), facts)
     assert samples(devices) == {("team",): 1.0}

@@ -23,9 +23,9 @@ from kube.review import API_VERSION, KIND
 from policies.facts.places import KnownPlaces
 from policies.lru import LruCache
 from policies.messages import console_link
-from policies.pods.permissions import Caller, caller
+from policies.pods.actors import Caller, caller
 from policies.request import Phase, Request
-from policies.state.snapshot import LONGEST_NAMESPACE, Facts, NamespaceScope
+from policies.state.snapshot import LONGEST_NAMESPACE, NamespaceFacts, NamespaceScope
 from policies.verdict import Verdict
 from telemetry import log
 from telemetry.policy_metrics import OutcomeTally, tally
@@ -83,7 +83,7 @@ def empty_decisions() -> Decisions:
 Key = tuple[Phase, bool, NamespaceScope, KnownPlaces | None, str, bytes, str, Caller, bytes]
 
 
-def decision_key(phase: Phase, request: Request, facts: Facts, text: bytes) -> Key | None:
+def decision_key(phase: Phase, request: Request, facts: NamespaceFacts, text: bytes) -> Key | None:
     """Return everything that the verdict depends on.
 
     ``text``: the extract of the pod, ``encoded``. Returns None for what is not cached: an update, a pod that
@@ -113,7 +113,7 @@ def decision_key(phase: Phase, request: Request, facts: Facts, text: bytes) -> K
     )
 
 
-def _claims(pod: Mapping[str, Any], facts: Facts) -> bytes:
+def _claims(pod: Mapping[str, Any], facts: NamespaceFacts) -> bytes:
     """Return the requests of the claims that the pod names, as far as they are known.
 
     A claim that changes yields another key, and evicts nothing else.
@@ -225,7 +225,7 @@ def decision_word(verdict: Verdict, phase: Phase) -> str:
     """
     if verdict.violations:
         return "denied"
-    if not verdict.judged:
+    if not verdict.is_evaluated:
         return "restored" if verdict.patch and phase == "mutate" else "passed"
     if verdict.patch and phase == "mutate":
         return "patched"

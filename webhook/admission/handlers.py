@@ -11,13 +11,14 @@ from kube.pod import PodError
 from kube.review import Head, resource_of
 from kube.tree import Raw
 from policies import work_budget
-from policies.claims import judging, reapplied
+from policies.claims.claim_verdict import evaluate_claim
+from policies.claims.restore import restore_claim
 from policies.engine import evaluate
-from policies.patch import applied_again
-from policies.planning.devices import judges
+from policies.patch.restore import restore_pod
+from policies.planning.devices import needs_evaluation
 from policies.pods.projection import extract
 from policies.request import Phase, Request
-from policies.state.snapshot import Facts, Snapshot
+from policies.state.snapshot import NamespaceFacts, Snapshot
 from policies.verdict import Verdict
 from policies.work_budget import MOST_READ
 from telemetry import log
@@ -77,20 +78,20 @@ def _handle_workload(phase: Phase, document: object, snapshot: Snapshot, metrics
     verdict = (
         workload_review.label_workload(request, snapshot) if phase == "mutate" else workload_review.evaluate_workload(request, snapshot)
     )
-    return _answer_object(phase, request, verdict, snapshot, metrics, is_counted=verdict.judged)
+    return _answer_object(phase, request, verdict, snapshot, metrics, is_counted=verdict.is_evaluated)
 
 
 def _handle_claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     request = claim_review.from_document(document)
     if request.operation == "UPDATE":  # of a spec that can't be changed
-        restored = Verdict(judged=False, patch=reapplied.patch(request.old or {}, request.value))
+        restored = Verdict(is_evaluated=False, patch=restore_claim(request.old or {}, request.value))
         return _answer_object(phase, request, restored, snapshot, metrics)
     size = claim_review.size_of(request)
     if size > MOST_READ:
         return _answer_too_large(phase, request, size, snapshot)
     if not snapshot.knows(request.namespace):
         return _answer_unknown_namespace(phase, request.uid, request.namespace, snapshot, waits=waits)
-    verdict = judging.evaluate_claim(claim_review.request_of(request, phase), snapshot.facts_for(request.namespace))
+    verdict = evaluate_claim(claim_review.request_of(request, phase), snapshot.facts_for(request.namespace))
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written > MOST_WRITTEN:
         return _answer_too_large(phase, request, written, snapshot)
@@ -153,7 +154,7 @@ def _handle_pod(
 def _restore_written(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
     """Return the answer to an update that may take away what policies wrote."""
     small = work_budget.items(old) <= work_budget.MOST and work_budget.items(new) <= work_budget.MOST
-    return Verdict(judged=False, patch=applied_again.patch(old, new, snapshot.whole) if small else ())
+    return Verdict(is_evaluated=False, patch=restore_pod(old, new, snapshot.whole) if small else ())
 
 
 def _answer_unjudged_pod(phase: Phase, request: Request, verdict: Verdict) -> tuple[str, bytes]:
@@ -164,11 +165,11 @@ def _answer_unjudged_pod(phase: Phase, request: Request, verdict: Verdict) -> tu
     return word, orjson.dumps(review.answer_review(request, verdict, phase=phase))
 
 
-def _answer_large_pod(phase: Phase, request: Request, size: int, facts: Facts) -> tuple[str, bytes]:
+def _answer_large_pod(phase: Phase, request: Request, size: int, facts: NamespaceFacts) -> tuple[str, bytes]:
     """Answer a review of a pod that is too large to be evaluated: one that requests nothing that is evaluated is admitted."""
     try:
-        if not judges(request.pod, facts.snapshot):
-            return _answer_unjudged_pod(phase, request, Verdict(judged=False))
+        if not needs_evaluation(request.pod, facts.snapshot):
+            return _answer_unjudged_pod(phase, request, Verdict(is_evaluated=False))
     except PodError as error:
         raise _invalid_pod(error) from None
     return _answer_too_large(phase, request, size, facts.snapshot)
@@ -178,7 +179,7 @@ def _invalid_pod(error: PodError) -> Unreadable:
     return Unreadable(f"request.object is not a valid pod: {error}", f"write {error.wanted} there")
 
 
-def _evaluate_pod(request: Request, phase: Phase, facts: Facts, read: Raw, size: int, items: int) -> StoredDecision | None:
+def _evaluate_pod(request: Request, phase: Phase, facts: NamespaceFacts, read: Raw, size: int, items: int) -> StoredDecision | None:
     """Return None for a pod that is too large with what policies add to it: evaluated once more, it would be denied."""
     try:
         verdict = evaluate(request, facts, read)

@@ -17,7 +17,7 @@ from analysis.reviews.review import Unreadable, flatten_text, sent
 from documents.printable import cut
 from kube.review import Head, allow, deny, head_of
 from policies.messages import Phrase, phrase
-from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
+from policies.pods.fractions import FRACTION_ENDS, FRACTIONS
 from policies.pods.unlisted_accelerators import may_contain_name
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark

@@ -157,7 +157,7 @@ class Auditor:
     async def _judge(self) -> None:
         """Judge the pods that are due, in slices. One that raises keeps its verdict, is named, and is judged again later."""
         until = time.perf_counter() + SLICE
-        while self.inventory.judge(1):
+        while self.inventory.evaluate_due(1):
             if time.perf_counter() > until:
                 await asyncio.sleep(0)
                 until = time.perf_counter() + SLICE

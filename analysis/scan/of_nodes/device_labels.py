@@ -17,24 +17,24 @@ from policies.facts.offered_devices import STACKS, Offering
 
 WHOLE, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"
 _Values = tuple[tuple[str, Value], ...]
-_Judge = Callable[[GpuNode], _Values | None]
+_Check = Callable[[GpuNode], _Values | None]
 
 
 def find(seen: ScannedCluster) -> Iterator[Finding]:
     """Yield the findings on nodes; those of a group that are alike are one."""
     machines, unmaintained = Machines(seen.catalog), _Unmaintained(seen.cluster.facts)
-    judges: tuple[tuple[Kind, tuple[str, ...], _Judge], ...] = (
+    checks: tuple[tuple[Kind, tuple[str, ...], _Check], ...] = (
         ("advertised-twice", ("ResourceSlice",), lambda node: _twice(node, seen.catalog)),
-        ("labels-unmaintained", STACKS, unmaintained.judge),
-        ("labels-without-devices", (), lambda node: _without_devices(node) if unmaintained.judge(node) is None else None),
+        ("labels-unmaintained", STACKS, unmaintained.check),
+        ("labels-without-devices", (), lambda node: _without_devices(node) if unmaintained.check(node) is None else None),
         ("labels-disagree", (), lambda node: _disagreeing(node, machines)),
         ("mig-not-configured", (), _mig),
     )
     groups: dict[tuple[Kind, tuple[str, str], _Values], list[GpuNode]] = {}
-    rests = {kind: rests_on for kind, rests_on, _ in judges}
+    rests = {kind: rests_on for kind, rests_on, _ in checks}
     for node in seen.nodes.values():
-        for kind, _, judge in judges:
-            if (values := judge(node)) is not None:
+        for kind, _, check in checks:
+            if (values := check(node)) is not None:
                 groups.setdefault((kind, node.group, values), []).append(node)
     for (kind, (what, name), values), nodes in groups.items():
         prices = [node.usd * node.devices for node in nodes if node.usd is not None and node.devices]
@@ -71,7 +71,7 @@ class _Unmaintained:
         self._since = stale_since(facts)
         self._undiscovered = undiscovered(facts)
 
-    def judge(self, node: GpuNode) -> _Values | None:
+    def check(self, node: GpuNode) -> _Values | None:
         offering = self._facts.offerings.get(node.name, Offering())
         if is_stale(offering, self._since) or (self._undiscovered and (offering.gpus or offering.labelled)):
             return (("product", node.labels.get(GPU_PRODUCT, "")),)

@@ -22,7 +22,7 @@ _ABSENT = ("resource", "machines")
 """Reasons by which a place has not what is asked for at all: it is named only where every place is like that."""
 
 _FAR = {"capacity": 0, "ports": 0, "unschedulable": 0, "not-ready": 0, "label": 4, "name": 4, "machines": 8, "resource": 8}
-"""How far each obstacle keeps a place: what ends by itself least, then what a toleration or a limit mends, then another kind of node."""
+"""How far each obstacle keeps a place: what ends by itself least, then what a toleration or a limit fixes, then another kind of node."""
 
 
 class Pools(NamedTuple):
@@ -60,7 +60,7 @@ def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
 
 
 def _fixed(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, admission: Admission, pools: Pools) -> bool | None:
-    """Return whether policies would have given it a place; None where no place is missing, so that they can mend nothing."""
+    """Return whether policies would have given it a place; None where no place is missing, so that they can fix nothing."""
     if now.known != "never":
         return None
     patch = admission.of(pod.stored).patch

@@ -39,7 +39,7 @@ def find(seen: ScannedCluster) -> Iterator[Finding]:
 
 
 def misspelt(seen: ScannedCluster) -> Iterator[Hit]:
-    """Yield the pods that wait for a name that nothing offers. That the shipped library denies them with the right name is no mending:
+    """Yield the pods that wait for a name that nothing offers. That the shipped library denies them with the right name is no fix:
     they are not counted as such."""
     for pod in seen.pods:
         for name in pod.names:

@@ -72,7 +72,7 @@ def _unwritten(plan: Plan) -> Iterator[Remark]:
 
     It is given only once something was chosen, on mutate.
     """
-    if plan.actor.affinity != "judge" or not plan.space.wanted:
+    if plan.actor.affinity != "check" or not plan.space.wanted:
         return
     if constraints := [c for axis in AXES for c in plan.on_axis(axis)]:
         found = phrase("text", actor=plan.actor.names, constraints=tuple(c.text for c in constraints))

@@ -5,7 +5,7 @@ Reads   spec.nodeSelector, required and preferred node affinity, the plan's sets
         labels
 Writes  expressions into every existing non-empty required term, or one new term; with several platforms one
         copy of each term per platform. The labels of a chosen template and of a slice go into the same terms
-Judges  on mutate: nothing of ``require`` is left, or the author's expression and the one to write share no
+Checks  on mutate: nothing of ``require`` is left, or the author's expression and the one to write share no
         value; on validate: the stored terms still select rows outside R; for pinned pods: a known node is
         outside R
 Never   edits a preferred term, an empty term or matchFields; never repeats what a term already implies
@@ -97,7 +97,7 @@ def _raw(written: WrittenExpression) -> Raw:
     return {"key": expression.key, "operator": expression.operator, **values}
 
 
-# --- judging ------------------------------------------------------------------------------------------------
+# --- checking -----------------------------------------------------------------------------------------------
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:

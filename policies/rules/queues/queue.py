@@ -6,7 +6,7 @@ Reads   spec.nodeName, spec.schedulerName, scheduling gates, what queue systems 
 Writes  ``default.queue``. KAI: spec.schedulerName and a label. Volcano: spec.schedulerName and an annotation. Slurm
         bridge: spec.schedulerName, and on a pod without owner annotations of partition and time limit. A pod that
         names the system's scheduler lacks the queue alone. Kueue: nothing, for its queue is the workload's
-Judges  ``require.queue``: on mutate the pod as ``default.queue`` leaves it, on validate as it is. On an update that it
+Checks  ``require.queue``: on mutate the pod as ``default.queue`` leaves it, on validate as it is. On an update that it
         stays in its queue
 Never   moves a pod that names a node, another scheduler, a queue or a pod group, or is a DaemonSet's; believes an owner, a pod
         group or a gate that an author may have written
@@ -23,7 +23,7 @@ from policies.fixes import Fix, leave_out, write
 from policies.messages import At, Phrase, cut_text, phrase
 from policies.planning.plan import Plan
 from policies.planning.queues import DefaultQueue, Past, Required, grouping_paths, past, scheduler_of, silent
-from policies.pods.permissions import MANAGED, QUEUE_NAME
+from policies.pods.actors import MANAGED, QUEUE_NAME
 from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, SLURM, SLURM_TIME, System, owners_of, value_of
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field

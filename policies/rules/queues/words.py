@@ -3,7 +3,7 @@
 Reads   the labels and annotations that the catalog lists under ``words``, and those beneath the prefixes under ``reservedKeys``; the
         annotations of a part of a GPU, and spec.schedulerName
 Writes  nothing
-Judges  nothing: the author is told, with the nearest right word or the key that is meant
+Checks  nothing: the author is told, with the nearest right word or the key that is meant
 Never   warns of a value whose grammar is not listed, nor of a key that its reader defines, where it reads it, or that is like none of
         them
 """
@@ -22,7 +22,7 @@ from kube.pod import DEFAULT_SCHEDULER, NONE
 from kube.tree import Path, map_at, text_of
 from policies.messages import At, cut_text, phrase
 from policies.planning.plan import Plan
-from policies.pods.permissions import fraction_keys
+from policies.pods.fractions import fraction_keys
 from policies.pods.queue_systems import KAI
 from policies.request import Request
 from policies.verdict import Remark

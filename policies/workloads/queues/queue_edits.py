@@ -15,7 +15,7 @@ from policies.planning import plan
 from policies.planning.queues import DefaultQueue, default_queue, silent
 from policies.pods.queue_systems import KUEUE, SLURM, SLURM_TIME, SYSTEMS, given_queue
 from policies.rules.queues.queue import NAME, idle
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Edit, Remark
 from policies.workloads.queues.queued import Asking, QueuedPods, QueuedWorkload, has_parent, said, takes
 
@@ -36,7 +36,7 @@ _TIME: Path = ("metadata", "annotations", SLURM_TIME)
 _MINUTE = 60
 
 
-def write_queue(made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: Facts) -> Iterator[Edit | Remark]:
+def write_queue(made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: NamespaceFacts) -> Iterator[Edit | Remark]:
     """Yield what these policies write on the workload, or why a default does not act as given."""
     asking = pods.asking
     found = _queue(made, asking, policies)
@@ -91,7 +91,7 @@ def _of_pod(made: QueuedWorkload, one: Asking, policies: Sequence[Compiled]) -> 
     return given if given.why is None else idle(given.why, given)
 
 
-def _minutes(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled], facts: Facts) -> int | None:
+def _minutes(made: QueuedWorkload, asking: Sequence[Asking], policies: Sequence[Compiled], facts: NamespaceFacts) -> int | None:
     """Return the time limit of the pod that runs longest, in minutes; None if any of them says nothing, or the workload has one.
 
     Each pod is a job of Slurm's, and has the workload's limit.

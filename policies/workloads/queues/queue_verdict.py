@@ -14,13 +14,13 @@ from kube import tree as json_tree
 from kube.tree import TreePatch
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled
-from policies.patch import applied
-from policies.patch.applied import Entry
+from policies.patch.build import build_patch
+from policies.patch.record import Entry, digest, intact_entries
 from policies.planning.outcome import Policies, PolicyOutcome, enforced_of, evaluate_under
 from policies.planning.queues import Past, Required
 from policies.request import Phase
 from policies.rules.queues import queue
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Edit, Remark, Verdict
 from policies.workloads.queues import queue_edits
 from policies.workloads.queues.queued import NONE, QueuedPods, QueuedWorkload, change, leaving, past, read_pods
@@ -29,12 +29,12 @@ _EACH = 2
 """The items (``policies.work_budget``) that each pod that asks for GPUs counts for: only its queue is evaluated."""
 
 
-def speaks(facts: Facts, phase: Phase) -> bool:
+def speaks(facts: NamespaceFacts, phase: Phase) -> bool:
     """Return whether any policy of the namespace is about queues, as far as this phase judges it."""
     return any(_speaks(compiled) if phase == "mutate" else compiled.policy.require.queue is not None for compiled in facts.policies)
 
 
-def requires(facts: Facts) -> bool:
+def requires(facts: NamespaceFacts) -> bool:
     """Return whether a policy in Enforce requires a queue of any of the pods in this namespace."""
     return any(c.mode == "Enforce" and c.policy.require.queue is not None for c in facts.policies)
 
@@ -44,7 +44,7 @@ def _speaks(compiled: Compiled) -> bool:
 
 
 def evaluate_queue(
-    made: QueuedWorkload, facts: Facts, phase: Phase, *, update: bool = False, before: QueuedWorkload | None = None
+    made: QueuedWorkload, facts: NamespaceFacts, phase: Phase, *, update: bool = False, before: QueuedWorkload | None = None
 ) -> Verdict:
     """Return the verdict; not judged if no policy matches any pod of it that asks for GPUs.
 
@@ -61,19 +61,19 @@ def evaluate_queue(
 
     def evaluate(policies: Policies) -> PolicyOutcome:
         result = one.under(policies)
-        return result._replace(patch=applied.finish(made.value, result.edits, valid_entries)) if mutates else result
+        return result._replace(patch=build_patch(made.value, result.edits, valid_entries)) if mutates else result
 
     # a new workload of a kind that Kueue does not hold back is first reviewed by /validate (``registration.entries``)
     is_first = update or phase == ("validate" if made.known.kueue is None else "mutate")
     verdict = evaluate_under(matched, enforced, evaluate, _EACH * len(pods.asking) if is_first else None)
-    return replace(verdict, judged=bool(matched), violations=() if mutates else verdict.violations)
+    return replace(verdict, is_evaluated=bool(matched), violations=() if mutates else verdict.violations)
 
 
 @dataclass(frozen=True, slots=True)
 class _QueueResult:
     made: QueuedWorkload
     pods: QueuedPods
-    facts: Facts
+    facts: NamespaceFacts
     phase: Phase
     before: QueuedWorkload | None
     pods_before: QueuedPods | None
@@ -97,7 +97,7 @@ class _QueueResult:
     def valid_entries(self, policies: Sequence[Compiled]) -> list[Entry]:
         """Return the entries of ``berth.dev/applied`` that are true: these policies write the same into the workload without it."""
         without: Any = self.made.value
-        intact = ((json_tree.path_of(without, entry["path"]), entry) for entry in applied.intact_entries(without))
+        intact = ((json_tree.path_of(without, entry["path"]), entry) for entry in intact_entries(without))
         claimed = [(path, entry) for path, entry in intact if queue_edits.is_written(path)]
         for path, _ in claimed:
             without = json_tree.remove_at(without, path)
@@ -105,12 +105,12 @@ class _QueueResult:
             return []
         made = self.made.of(without)
         edits, _ = _written(made, read_pods(made, self.facts), policies, self.facts)
-        theirs = {(edit.path, edit.rule, edit.policies, applied.digest(edit.value)) for edit in edits}
+        theirs = {(edit.path, edit.rule, edit.policies, digest(edit.value)) for edit in edits}
         return [entry for path, entry in claimed if (path, entry["rule"], tuple(entry["by"]), entry["is"]) in theirs]
 
 
 def _written(
-    made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: Facts
+    made: QueuedWorkload, pods: QueuedPods, policies: Sequence[Compiled], facts: NamespaceFacts
 ) -> tuple[tuple[Edit, ...], tuple[Remark, ...]]:
     found = tuple(queue_edits.write_queue(made, pods, policies, facts))
     return tuple(one for one in found if isinstance(one, Edit)), tuple(one for one in found if isinstance(one, Remark))

@@ -18,14 +18,14 @@ from policies import work_budget
 from policies.document import Document, InputError
 from policies.offers.constraints import Compiled
 from policies.planning import plan
-from policies.planning.devices import judges
+from policies.planning.devices import needs_evaluation
 from policies.planning.plan import ReviewedPod
 from policies.planning.queues import MergedQueues, Past, Required, joining, merge_queues, scheduler_of
-from policies.pods.permissions import annotated_fraction
+from policies.pods.fractions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.workloads import parts
 from policies.workloads.pods import Around, Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
@@ -82,7 +82,7 @@ class WorkloadTooLarge(Exception):
     """A workload has more than ``MOST_TEMPLATES``, or a larger one than is judged."""
 
 
-def read_pods(made: QueuedWorkload, facts: Facts) -> QueuedPods:
+def read_pods(made: QueuedWorkload, facts: NamespaceFacts) -> QueuedPods:
     """Return the pods of its templates, as its controller makes them. Raises InputError, PodError and TooLarge."""
     found, keys = [], set[str]()
     for number, one in enumerate(pods_of(Document(file="", value=dict(made.value)), made.owner, made.catalog, made.around)):
@@ -91,7 +91,7 @@ def read_pods(made: QueuedWorkload, facts: Facts) -> QueuedPods:
         if isinstance(one, InputError):
             raise one
         if work_budget.items(one.pod) > work_budget.MOST:
-            if judges(one.pod, facts.snapshot):
+            if needs_evaluation(one.pod, facts.snapshot):
                 raise WorkloadTooLarge
             continue
         request = Request(namespace=made.owner.namespace, user=made.user, pod=one.pod)

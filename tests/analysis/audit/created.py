@@ -9,7 +9,7 @@ from analysis.audit.stored_pod import stored, widest
 from kube.pod import REQUIRED, PodError
 from policies.engine import evaluate
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Verdict
 from tests.support.generators.random_worlds import catalog
 from tests.support.generators.strategies import Case
@@ -24,7 +24,7 @@ def as_stored(pod: Raw, namespace: str, node: str = "") -> Raw:
     return {**pod, "metadata": {**pod["metadata"], "namespace": namespace, "name": "p", "uid": "u"}, "spec": spec}
 
 
-def created(case: Case) -> tuple[Request, Verdict, Facts] | None:
+def created(case: Case) -> tuple[Request, Verdict, NamespaceFacts] | None:
     """The request of one whose account is known, and the verdict on it; None for what no API server would store."""
     facts, asked = case.world.snapshot.facts_for(case.request.namespace), case.request
     if asked.pod.get("spec", {}).get("nodeName"):

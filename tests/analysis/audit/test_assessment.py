@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from analysis.audit.assessment import MOST_OWNERS, Assessment, workload_of
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.outcomes import audit_results
 from analysis.audit.stored_pod import Controller, StoredPod, stored, widest
 from catalog.prices import prices

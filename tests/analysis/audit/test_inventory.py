@@ -51,7 +51,7 @@ def anew(pods: dict[str, StoredPod], owners: dict[str, Controller], snapshot: Sn
     for pod in pods.values():
         found.pod_changed((pod.namespace, pod.name), pod)
     found.snapshot_changed(snapshot, (), every=True)
-    found.judge(len(pods))
+    found.evaluate_due(len(pods))
     return found
 
 
@@ -85,7 +85,7 @@ def test_following_finds_what_judging_anew_does(random: Random) -> None:
         if random.random() < 0.3:
             versions["batch", "CronJob"] = random.choice(("batch/v1", "batch/v2"))
         followed.versions_changed(versions)
-        while followed.judge(1):
+        while followed.evaluate_due(1):
             pass
         wanted = anew(pods, owners, update.snapshot, versions)
         assert followed.ledger.pods == wanted.ledger.pods, f"step {step}"
@@ -109,7 +109,7 @@ def test_only_what_may_be_otherwise_is_judged_again() -> None:
     for pod in (one_pod("a", "team-a", "n1"), one_pod("b", "team-b", "n2"), one_pod("c", "team-b")):
         inventory.pod_changed((pod.namespace, pod.name), pod)
     inventory.snapshot_changed(snapshot, (), every=False)
-    assert (inventory.pods, inventory.due, inventory.judge(2), inventory.judge(2)) == (3, 3, 1, 0)
+    assert (inventory.pods, inventory.due, inventory.evaluate_due(2), inventory.evaluate_due(2)) == (3, 3, 1, 0)
     for changed, due in (
         (("Namespace", "", "team-b"), 2),
         (("Node", "", "n1"), 2),
@@ -118,14 +118,14 @@ def test_only_what_may_be_otherwise_is_judged_again() -> None:
     ):
         inventory.snapshot_changed(snapshot, [changed], every=False)
         assert inventory.due == due, changed
-        inventory.judge(9)
+        inventory.evaluate_due(9)
     inventory.pod_changed(("team-a", "a"), one_pod("a", "team-a", "n1"))
     inventory.owners_changed([("rs", None), ("job", Controller("batch/v1", "CronJob", "x", "x"))])
     assert inventory.due == 0
     inventory.snapshot_changed(snapshot, (), every=True)
     assert inventory.due == 3
     inventory.pod_changed(("team-a", "a"), None)
-    assert (inventory.due, inventory.judge(9), len(inventory.ledger.pods)) == (2, 0, 2)
+    assert (inventory.due, inventory.evaluate_due(9), len(inventory.ledger.pods)) == (2, 0, 2)
 
 
 def test_a_pod_whose_judging_raises_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,12 +143,12 @@ def test_a_pod_whose_judging_raises_holds_up_no_other(monkeypatch: pytest.Monkey
         return judged(self, pod)
 
     monkeypatch.setattr(Assessment, "of", broken)
-    assert followed.judge(9) == 0
+    assert followed.evaluate_due(9) == 0
     assert sorted(followed.ledger.pods) == [("ns", "a"), ("ns", "c")]
     failed = followed.take_failed()
     assert list(failed) == [("ns", "b")]
     assert not followed.take_failed()
     monkeypatch.undo()
     followed.due_again(failed)
-    assert followed.judge(9) == 0
+    assert followed.evaluate_due(9) == 0
     assert sorted(followed.ledger.pods) == [("ns", "a"), ("ns", "b"), ("ns", "c")]

@@ -9,13 +9,13 @@ import jsonpatch
 import pytest
 from hypothesis import given
 
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.outcomes import audit_results
 from analysis.audit.stored_pod import stored
 from analysis.audit.workload_report import MOST_PATCH
 from documents.files import read_policies
 from kube.pod import OF_NO_CLASS
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.policy import Default, Policy, PolicySet
 from tests.analysis.audit.created import WIDE, Raw, as_stored, created
 from tests.support.generators.random_cluster import CLUSTER

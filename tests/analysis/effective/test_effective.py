@@ -33,7 +33,7 @@ from policies.policy import (
 )
 from policies.request import Request
 from policies.rules.tolerations import toleration_of
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import MODES, Edit, Verdict
 from tests.support.generators.random_cluster import CLUSTER, NAMESPACES
 from tests.support.generators.random_worlds import catalog, world
@@ -69,7 +69,7 @@ def pod(kind: PodKind, **spec: Any) -> Raw:
     return {"metadata": metadata, "spec": {"containers": [container], "terminationGracePeriodSeconds": 30, **spec}}
 
 
-def judged(facts: Facts, kind: PodKind, **spec: Any) -> Verdict:
+def judged(facts: NamespaceFacts, kind: PodKind, **spec: Any) -> Verdict:
     user = "system:serviceaccount:kube-system:daemon-set-controller" if kind.workload == "DaemonSet" else ""
     return evaluate(Request(namespace=facts.namespace, user=user, pod=pod(kind, **spec)), facts)
 
@@ -88,7 +88,7 @@ def random_kind(random: Random) -> PodKind:
 class Both:
     """What is said, and what is done."""
 
-    facts: Facts
+    facts: NamespaceFacts
     kind: PodKind
     answer: Effective
     verdict: Verdict
@@ -260,7 +260,7 @@ def test_what_holds_for_some_pods_is_shown_and_not_dropped(random: Random) -> No
             assert_acts(facts, standing.policy.id, layer)
 
 
-def assert_acts(facts: Facts, policy: str, layer: Layer) -> None:
+def assert_acts(facts: NamespaceFacts, policy: str, layer: Layer) -> None:
     if layer.kind is not None:
         assert any(s.policy.id == policy and s.acts == "always" for s in effective(facts, layer.kind).policies)
         return

@@ -21,7 +21,7 @@ from kube.pod import PodError
 from kube.tree import value_at
 from policies.placement.fleet import Fleet, fleet_of
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from tests.support.cases import golden
 from tests.support.cases.golden import Case
 from tests.support.generators.random_worlds import catalog
@@ -59,7 +59,7 @@ class Judge:
     """Judges changes of the pod of one request, as the webhooks do."""
 
     request: Request
-    facts: Facts
+    facts: NamespaceFacts
 
     def __call__(self, pod: Mapping[str, Any]) -> AdmittedPod:
         return preview_admission(replace(self.request, pod=dict(pod)), self.facts)

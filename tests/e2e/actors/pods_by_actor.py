@@ -1,4 +1,4 @@
-"""How a pod of each row of the actor table (``policies/pods/permissions.py``) comes to be: by a real controller where there is one.
+"""How a pod of each row of the actor table (``policies/pods/actors.py``) comes to be: by a real controller where there is one.
 
 Operators that are no part of Kubernetes are played: their custom resource is a real one, of a small definition, and the pod is
 made as theirs would be. Another kube-scheduler binds in the name of the queue systems that bring a scheduler of their own.

@@ -12,12 +12,12 @@ import jsonpatch
 import pytest
 import yaml
 
-from analysis.audit.judged import AuditedDecision as Judgement
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import AuditedDecision as Judgement
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.outcomes import AuditResult, audit_results
 from analysis.audit.stored_pod import stored, widest
 from kube.templates import CONTROLLERS
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.verdict import AuditOutcome
 from sources.sources import Sources, load_sources
 from tests.e2e.differential.pods import generated

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from kube.tree import apply_patch
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.facts.cluster_facts import ClusterFacts
 from tests.support.cases import golden
@@ -58,7 +58,7 @@ def admitted(name: str, models: Sequence[str]) -> Raw:
         "metadata": {"name": name},
         "spec": {"spec": {"devices": {"requests": [request]}}},
     }
-    verdict = judging.evaluate_claim(ClaimRequest(kind="ResourceClaimTemplate", made=made), facts)
+    verdict = claim_verdict.evaluate_claim(ClaimRequest(kind="ResourceClaimTemplate", made=made), facts)
     assert verdict.violations == ()
     assert verdict.edits
     edited: Raw = apply_patch(made, verdict.patch)

@@ -15,7 +15,7 @@ from functools import partial
 import pytest
 import yaml
 
-from policies.pods.permissions import QUEUE_NAME
+from policies.pods.actors import QUEUE_NAME
 from tests.e2e.live.results import record
 from tests.e2e.workloads import NVIDIA
 from tests.support import results_page

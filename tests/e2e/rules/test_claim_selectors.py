@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from kube.tree import apply_patch
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from registration.configurations import NAME
 from tests.reference import claims as reference
 from tests.support.cases.golden import catalog_with
@@ -39,9 +39,9 @@ NODE = "claimed"
 _number = numbers()
 
 
-def edited(made: Raw, facts: Facts) -> Raw | None:
+def edited(made: Raw, facts: NamespaceFacts) -> Raw | None:
     """As /mutate leaves it; None if it is denied or left as it is."""
-    verdict = judging.evaluate_claim(ClaimRequest(kind=made["kind"], made=made), facts)
+    verdict = claim_verdict.evaluate_claim(ClaimRequest(kind=made["kind"], made=made), facts)
     return apply_patch(copy.deepcopy(made), verdict.patch) if verdict.edits and not verdict.violations else None
 
 
@@ -125,7 +125,7 @@ def test_the_scheduler_allocates_what_is_allowed(
         facts = facts_of(random, CATALOG, given)
         driver = random.choice(sorted({device["driver"] for _, device in devices.values()}))
         name = f"claim-{next(_number)}"
-        verdict = judging.evaluate_claim(ClaimRequest(made=(made := claim(exactly(driver), name=name))), facts)
+        verdict = claim_verdict.evaluate_claim(ClaimRequest(made=(made := claim(exactly(driver), name=name))), facts)
         if verdict.violations or any(remark.code == "BERTH-242" for remark in verdict.remarks):
             continue
         rules = [policy["spec"]["require"] for policy in given]

@@ -21,12 +21,12 @@ import pytest
 from catalog import Gpu
 from catalog.resources import OF_A_CLASS
 from kube.tree import apply_patch
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
 from policies.request import Phase, Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from tests.e2e.workloads import NVIDIA, pod
 from tests.reference import claims as reference
 from tests.support.cases.golden import catalog_with, policies_of
@@ -137,12 +137,12 @@ def cause(policies: Sequence[Raw], found: Raw) -> str:
     return f"{policies} {found}"
 
 
-def facts_of(policies: Sequence[Raw], objects: Sequence[Raw]) -> Facts:
+def facts_of(policies: Sequence[Raw], objects: Sequence[Raw]) -> NamespaceFacts:
     given = policies_of([TAINTS, *policies], CATALOG)
     return build(given, CATALOG, platforms=("gfd",), cluster=ClusterFacts.from_objects(objects)).facts_for("ml")
 
 
-def admitted(made: Raw, facts: Facts) -> Raw | None:
+def admitted(made: Raw, facts: NamespaceFacts) -> Raw | None:
     """The pod as it is admitted in both phases; None if it is denied."""
     request = Request(namespace="ml", user="alice", phase="mutate", pod=made)
     first = evaluate(request, facts)
@@ -153,7 +153,7 @@ def admitted(made: Raw, facts: Facts) -> Raw | None:
     return None if second.violations else edited
 
 
-def by_name(cluster: Cluster, facts: Facts, amount: int, name: str) -> str:
+def by_name(cluster: Cluster, facts: NamespaceFacts, amount: int, name: str) -> str:
     amounts = {name: str(amount)}
     made = admitted(pod({"limits": amounts, "requests": amounts}), facts)
     return DENIED if made is None else place(cluster, made)
@@ -165,7 +165,7 @@ def by_claim(cluster: Cluster, policies: Sequence[Raw], amount: int) -> str:
     phases: tuple[Phase, ...] = ("mutate", "validate")
     for phase in phases:
         asked = ClaimRequest(kind="ResourceClaimTemplate", made=template, phase=phase)
-        verdict = judging.evaluate_claim(asked, facts_of(policies, CLASSES))
+        verdict = claim_verdict.evaluate_claim(asked, facts_of(policies, CLASSES))
         if verdict.violations:
             return DENIED
         template = apply_patch(copy.deepcopy(template), verdict.patch)

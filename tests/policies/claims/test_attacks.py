@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from kube.tree import apply_patch
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import EXTENDED, ClaimRequest
 from policies.engine import evaluate
 from policies.facts import device_requests
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass, RequestChoice
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Verdict
 from tests.support import snapshots
 from tests.support.cases.golden import catalog_with, policies_of
@@ -29,7 +29,7 @@ Raw = dict[str, Any]
 CATALOG = catalog_with()
 
 
-def facts_of(require: Raw, classes: Mapping[str, DeviceClass] = CLASSES, gpus: Raw | None = None, claims: Any = None) -> Facts:
+def facts_of(require: Raw, classes: Mapping[str, DeviceClass] = CLASSES, gpus: Raw | None = None, claims: Any = None) -> NamespaceFacts:
     spec = {"mode": "Enforce", "require": require, **({"match": {"gpus": gpus}} if gpus else {})}
     policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "guard"}, "spec": spec}
     built = snapshots.build(policies_of([policy], CATALOG), CATALOG, platforms=("gfd",))
@@ -39,8 +39,8 @@ def facts_of(require: Raw, classes: Mapping[str, DeviceClass] = CLASSES, gpus: R
 FACTS = facts_of(REQUIRE)
 
 
-def judged(made: Raw, facts: Facts = FACTS, user: str = "mallory") -> Verdict:
-    return judging.evaluate_claim(ClaimRequest(user=user, kind=made["kind"], made=made), facts)
+def judged(made: Raw, facts: NamespaceFacts = FACTS, user: str = "mallory") -> Verdict:
+    return claim_verdict.evaluate_claim(ClaimRequest(user=user, kind=made["kind"], made=made), facts)
 
 
 @pytest.mark.parametrize("name", DENIED)
@@ -61,8 +61,8 @@ def test_what_is_admitted_is_confined(name: str) -> None:
     edited = apply_patch(copy.deepcopy(made), verdict.patch)
     for one in device_requests.written_requests(edited["kind"], edited):
         assert {FAMILY, TYPE} <= set(device_requests.expressions(one.value))
-    assert judging.evaluate_claim(ClaimRequest(kind=made["kind"], made=edited, phase="validate"), FACTS).violations == ()
-    assert judging.evaluate_claim(ClaimRequest(kind=made["kind"], made=made, phase="validate"), FACTS).violations
+    assert claim_verdict.evaluate_claim(ClaimRequest(kind=made["kind"], made=edited, phase="validate"), FACTS).violations == ()
+    assert claim_verdict.evaluate_claim(ClaimRequest(kind=made["kind"], made=made, phase="validate"), FACTS).violations
 
 
 def test_a_policy_for_pods_of_several_gpus_is_for_claims_of_as_many() -> None:

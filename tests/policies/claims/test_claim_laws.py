@@ -17,10 +17,10 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Verdict
 from tests.reference import claims as reference
 from tests.support.cases.golden import catalog_with
@@ -36,9 +36,9 @@ PATHS = re.compile(
 NUMBER = count(120, 20_000)
 
 
-def judged(made: Raw, facts: Facts, phase: str = "mutate") -> Verdict:
+def judged(made: Raw, facts: NamespaceFacts, phase: str = "mutate") -> Verdict:
     request = ClaimRequest(user="alice", kind=made["kind"], made=made)
-    return judging.evaluate_claim(request if phase == "mutate" else replace(request, phase="validate"), facts)
+    return claim_verdict.evaluate_claim(request if phase == "mutate" else replace(request, phase="validate"), facts)
 
 
 def patched(made: Raw, verdict: Verdict) -> Raw:
@@ -50,7 +50,7 @@ def texts(made: Raw) -> list[tuple[str, ...]]:
     return [device_requests.expressions(one.value) for one in device_requests.written_requests(made["kind"], made)]
 
 
-def worlds(seed: int, **shape: Any) -> Iterator[tuple[Random, list[Raw], Facts, Raw]]:
+def worlds(seed: int, **shape: Any) -> Iterator[tuple[Random, list[Raw], NamespaceFacts, Raw]]:
     random = Random(seed)
     for _ in range(NUMBER // 4):
         given = policies(random, **shape)

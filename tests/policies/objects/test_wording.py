@@ -198,8 +198,8 @@ def test_a_value_has_one_text_and_one_form(path: str, value: Any, text: str, for
 
 def test_a_long_list_is_cut_where_a_line_is_short() -> None:
     """The values that are left out are counted."""
-    assert wording.phrase("spec.match.workloads", tuple("abcdef"), 4) == "of a, b, c and 3 more"
-    assert wording.phrase("spec.allow.nodeTemplates", tuple("abcd"), 4) == "nodeTemplates [a, b, c, d]"
+    assert wording.describe_field("spec.match.workloads", tuple("abcdef"), 4) == "of a, b, c and 3 more"
+    assert wording.describe_field("spec.allow.nodeTemplates", tuple("abcd"), 4) == "nodeTemplates [a, b, c, d]"
 
 
 def test_a_selector_is_written_as_kubectl_takes_it() -> None:

@@ -12,7 +12,7 @@ import pytest
 from catalog import Platform
 from policies.engine import evaluate
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Verdict
 from tests.support.cases import golden
 from tests.support.snapshots import build
@@ -33,7 +33,7 @@ DEMANDS: tuple[Raw, ...] = (
 NEW = {"aws": "p9.48xlarge", "gcp": "a9-highgpu-8g", "azure": "Standard_ND256isr_VR200_v7"}
 
 
-def facts(platform: str, demands: Raw) -> Facts:
+def facts(platform: str, demands: Raw) -> NamespaceFacts:
     policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "x"}, "spec": {"mode": "Enforce", "require": demands}}
     return build(golden.policies_of([policy], CATALOG), CATALOG, platforms=(platform,)).facts_for("ml")
 
@@ -42,7 +42,7 @@ def pod(key: str, value: str, resource: str = "nvidia.com/gpu") -> Raw:
     return {"spec": {"nodeSelector": {key: value}, "containers": [{"resources": {"limits": {resource: 1}}}]}}
 
 
-def both(request: Request, known: Facts) -> tuple[Verdict, Verdict, Verdict]:
+def both(request: Request, known: NamespaceFacts) -> tuple[Verdict, Verdict, Verdict]:
     """What is mutated, once more, and validated."""
     first = evaluate(request, known)
     stored = replace(request, pod=jsonpatch.apply_patch(deepcopy(request.pod), list(first.patch)))

@@ -13,7 +13,7 @@ from hypothesis import given
 
 from policies.engine import arrived, evaluate
 from policies.patch import valid_entries
-from policies.patch.applied import APPLIED, LONGEST, Entry, digest
+from policies.patch.record import APPLIED, LONGEST, Entry, digest
 from policies.patch.valid_entries import Write
 from policies.request import Request
 from policies.verdict import MODES, Edit, Verdict

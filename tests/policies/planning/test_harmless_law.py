@@ -10,7 +10,7 @@ import jsonpatch
 from hypothesis import given
 
 from policies.engine import evaluate
-from policies.pods.permissions import SHARED_BY_NAME, SHARING_WORDS
+from policies.pods.fractions import SHARED_BY_NAME, SHARING_WORDS
 from policies.policy import MachineFields, Policy
 from policies.rules.checkpoint_grace import DEFAULT, FLOOR
 from policies.rules.mig_resources import SLICE

@@ -10,7 +10,7 @@ from kube.taints import TolerationPattern
 from policies.offers.merging import TightestLimit
 from policies.planning import requirements
 from policies.planning.requirements import FOREVER, MergedSettings, grants
-from policies.pods.permissions import PLAIN, SERVICE, Actor
+from policies.pods.actors import PLAIN, SERVICE, Actor
 from tests.support.cases import golden
 from tests.support.snapshots import build
 

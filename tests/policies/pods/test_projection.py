@@ -10,7 +10,7 @@ from hypothesis import given
 
 from policies import engine
 from policies.engine import evaluate
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.pods.projection import extract, reads
 from tests.support.cases import golden
 from tests.support.generators.strategies import Case, audited, examples

@@ -7,7 +7,7 @@ import pytest
 from kube.pod import CountInterval
 from policies.offers.merging import TightestLimit
 from policies.planning.requirements import demands
-from policies.pods.permissions import PLAIN
+from policies.pods.actors import PLAIN
 from policies.rules.device_counts import CountLimits, _all_allowed, merge_limits
 from tests.support.cases import golden
 from tests.support.snapshots import build

@@ -8,7 +8,7 @@ import pytest
 
 from policies import engine
 from policies.planning.requirements import Demands, demands
-from policies.pods.permissions import PLAIN
+from policies.pods.actors import PLAIN
 from policies.request import Phase
 from policies.rules import RULES, Rule, acting_rules
 from policies.verdict import Verdict

@@ -7,7 +7,7 @@ from typing import Any
 from kube.pod import MIRROR, Pod
 from policies.engine import evaluate
 from policies.planning.devices import requested_names
-from policies.pods.permissions import annotated_fraction
+from policies.pods.fractions import annotated_fraction
 from policies.policy import PolicySet
 from policies.request import Request
 from policies.state.snapshot import Snapshot
@@ -31,7 +31,7 @@ NOTHING = frozenset[str]()
 
 def judged(pod: Raw, snapshot: Snapshot = SNAPSHOT) -> bool:
     """Whether the engine has anything to do with it."""
-    return evaluate(Request(namespace=NAMESPACE, pod=pod), snapshot.facts_for(NAMESPACE)).judged
+    return evaluate(Request(namespace=NAMESPACE, pod=pod), snapshot.facts_for(NAMESPACE)).is_evaluated
 
 
 BEGINNINGS = (

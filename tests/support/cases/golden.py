@@ -23,13 +23,13 @@ from cli.policy_cases.outcome import CaseDecision
 from cli.policy_cases.run import write_expectation
 from cli.policy_cases.worlds import CaseWorld, Worlds
 from documents.files import SHIPPED_CATALOG, read_documents, read_policies
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.document import Document
 from policies.engine import evaluate
 from policies.objects.parse import parse_objects
 from policies.policy import API_VERSION, PolicySet
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Verdict
 from tests.support.generators.written_claims import review_of
 
@@ -67,7 +67,7 @@ class Case:
         """What it is decided by."""
         return _WORLDS.of(self.read)
 
-    def facts(self, namespace: str) -> Facts:
+    def facts(self, namespace: str) -> NamespaceFacts:
         return self.world.snapshot.facts_for(namespace)
 
     def request(self) -> Request:
@@ -138,10 +138,10 @@ def decide(case: Case) -> DecidedCase:
     if isinstance(request, Request):
         return DecidedCase(case, decision, evaluate(request, case.facts(request.namespace)), request)
     if request is None:
-        return DecidedCase(case, decision, Verdict(judged=False))
+        return DecidedCase(case, decision, Verdict(is_evaluated=False))
     review = claim_review.from_document(review_of(given["claim"], namespace=given["namespace"], user=given["user"]))
     return DecidedCase(
-        case, decision, judging.evaluate_claim(claim_review.request_of(review, given["phase"]), case.facts(given["namespace"]))
+        case, decision, claim_verdict.evaluate_claim(claim_review.request_of(review, given["phase"]), case.facts(given["namespace"]))
     )
 
 

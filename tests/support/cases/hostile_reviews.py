@@ -14,7 +14,7 @@ import yaml
 from analysis.reviews.decoding import LARGEST_REPAIRED, MOST_MARKS, MOST_REPAIRED
 from analysis.reviews.workload_advice import MOST_TEMPLATES
 from policies import work_budget
-from policies.patch.applied import APPLIED, digest
+from policies.patch.record import APPLIED, digest
 from policies.policy import API_VERSION, GROUP
 from policies.state.compilation import MOST_OWN
 from policies.work_budget import MOST_READ

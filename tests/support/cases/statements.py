@@ -129,7 +129,7 @@ def a_denial_says_who_asks(verdict: Verdict) -> Iterator[str]:
 
 def a_second_mutate_changes_nothing(case: Case, request: Request, verdict: Verdict) -> Iterator[str]:
     """On the edited pod it changes nothing, denies nothing, and tells nothing again of what was edited."""
-    if request.phase == "validate" or request.operation != "CREATE" or verdict.violations or not verdict.judged:
+    if request.phase == "validate" or request.operation != "CREATE" or verdict.violations or not verdict.is_evaluated:
         return
     again = evaluate(replace(request, pod=apply_patch(request.pod, verdict.patch)), case.facts(request.namespace))
     yield from (f"it would {op['op']} {op['path']}" for op in again.patch)

@@ -8,7 +8,7 @@ from typing import Any
 from catalog import Catalog, Gpu
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from tests.support import snapshots
 from tests.support.cases.golden import policies_of
 from tests.support.generators.written_claims import claim
@@ -40,7 +40,7 @@ MODELS = (*NVIDIA, "A100", "H100", "MI300X", "MI325X", "Flex-170", "Gaudi2", "A1
 FAMILIES = ("ampere", "hopper", "ada-lovelace", "turing", "cdna3", "dg2", "gaudi2")
 
 
-def facts_of(random: Random, catalog: Catalog, policies: list[Raw], namespace: str = "ml") -> Facts:
+def facts_of(random: Random, catalog: Catalog, policies: list[Raw], namespace: str = "ml") -> NamespaceFacts:
     """Under these policies, in an order of its own, in a cluster with all classes."""
     shuffled = random.sample(policies, len(policies))
     cluster = ClusterFacts(device_classes=CLASSES)

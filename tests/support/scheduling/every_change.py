@@ -23,7 +23,7 @@ RENAMED = ("nvidia.com/gpu", "nvidia.com/mig-1g.10gb")
 def admitted_as(pod: Mapping[str, Any], violations: tuple[Violation, ...] = ()) -> AdmittedPod:
     """What becomes of a pod where no policy writes anything: it is admitted as it is, or denied."""
     request = Request(namespace="default", pod=dict(pod))
-    return AdmittedPod(request=request, mutate=Verdict(), violations=violations, remarks=(), judged=True, pod=request.pod)
+    return AdmittedPod(request=request, mutate=Verdict(), violations=violations, remarks=(), is_evaluated=True, pod=request.pod)
 
 
 def fits_after(pod: Raw, fleet: Fleet, steps: int) -> Raw | None:

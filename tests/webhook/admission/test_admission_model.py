@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from analysis.reviews import claim_review, review, workload_advice, workload_review
-from policies.claims import judging
+from policies.claims import claim_verdict
 from policies.engine import evaluate
 from registration.entries import DEFAULT, InstallChoices
 from tests.support.calls.api_server_model import Cluster, Outcome, review_of
@@ -137,7 +137,7 @@ def violations(made: Cluster, asked: AdmissionRequest, outcome: Outcome) -> tupl
     document = json.loads(review_of(stored, "law"))
     if asked.resource == CLAIMS:
         request = claim_review.request_of(claim_review.from_document(document), "validate")
-        return judging.evaluate_claim(request, snapshot.facts_for(NAMESPACE)).violations
+        return claim_verdict.evaluate_claim(request, snapshot.facts_for(NAMESPACE)).violations
     if asked.resource == JOBSETS:
         return workload_review.evaluate_workload(workload_advice.from_document(document), snapshot).violations
     return evaluate(review.from_document(document).in_phase("validate"), snapshot.facts_for(NAMESPACE)).violations

@@ -319,8 +319,8 @@ def audit_outcomes(**fields: Any) -> AuditOutcome:
 @pytest.mark.parametrize(
     ("verdict", "phase", "word"),
     [
-        (Verdict(judged=False), "mutate", "passed"),
-        (Verdict(judged=False, patch=PATCH), "mutate", "restored"),
+        (Verdict(is_evaluated=False), "mutate", "passed"),
+        (Verdict(is_evaluated=False, patch=PATCH), "mutate", "restored"),
         (Verdict(), "mutate", "unmatched"),
         (Verdict(matched=("p",)), "mutate", "admitted"),
         (Verdict(matched=("p",), edits=(EDIT,), patch=PATCH), "mutate", "patched"),

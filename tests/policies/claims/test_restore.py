@@ -9,9 +9,9 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.claims import reapplied
 from policies.claims.cel import OneOf
-from policies.patch.applied import APPLIED, digest
+from policies.claims.restore import restore_claim
+from policies.patch.record import APPLIED, digest
 from tests.support.generators.written_claims import claim, exactly, first_of
 
 Raw = dict[str, Any]
@@ -51,10 +51,10 @@ def test_what_is_applied_again_is_as_it_is_stored(name: str, annotations: Raw | 
     old, new = stored(made, *paths), copy.deepcopy(made)
     if annotations is not None:
         new["metadata"]["annotations"] = annotations
-    done = jsonpatch.apply_patch(new, reapplied.patch(old, new))
+    done = jsonpatch.apply_patch(new, restore_claim(old, new))
     assert done["spec"] == old["spec"]
     assert done["metadata"] == {"name": "gpus", "annotations": {**(annotations or {}), APPLIED: old["metadata"]["annotations"][APPLIED]}}
-    assert reapplied.patch(old, done) == ()
+    assert restore_claim(old, done) == ()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -63,8 +63,8 @@ def test_what_really_changes_is_left_to_the_api_server(name: str) -> None:
     made, paths = CASES[name]
     old = stored(made, *paths)
     new = json.loads(json.dumps(made).replace('"count": 1', '"count": 2'))
-    assert reapplied.patch(old, new) == ()
-    assert reapplied.patch(made, new) == ()
+    assert restore_claim(old, new) == ()
+    assert restore_claim(made, new) == ()
 
 
 def test_a_record_that_is_cut_names_no_paths() -> None:
@@ -72,7 +72,7 @@ def test_a_record_that_is_cut_names_no_paths() -> None:
     made, paths = CASES["beside its own"]
     old = stored(made, *paths)
     old["metadata"]["annotations"][APPLIED] = "12 entries, 0a1b2c3d"
-    done = jsonpatch.apply_patch(copy.deepcopy(made), reapplied.patch(old, made))
+    done = jsonpatch.apply_patch(copy.deepcopy(made), restore_claim(old, made))
     assert done["spec"] == old["spec"]
 
 
@@ -84,5 +84,5 @@ def test_a_record_that_its_author_wrote_gives_nothing_away(record: object) -> No
     old["metadata"]["annotations"][APPLIED] = record
     updates: list[Raw] = [made, claim(exactly(count=8)), {"metadata": {}, "spec": None}, {}]
     for new in updates:
-        found = reapplied.patch(old, new)
+        found = restore_claim(old, new)
         assert found == () or found[0]["value"] == old["spec"]

@@ -8,14 +8,14 @@ from typing import Any
 import jsonpatch
 from hypothesis import given
 
-from analysis.audit.judged import AuditedDecision, audit_pod
+from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import stored
 from kube.pod import OF_NO_CLASS
 from policies.engine import evaluate
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.policy import Default, Policy, PolicySet, Require
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import AuditOutcome, Mode
 from tests.analysis.audit.created import WIDE, Raw, as_stored, created
 from tests.support.generators.random_cluster import CLUSTER
@@ -36,7 +36,7 @@ def test_what_policies_in_audit_would_do_is_said_of_pods_that_others_have_change
     if not after["metadata"].get("annotations", {}).get(APPLIED, "[]").startswith("["):
         return  # the record is cut
     judged = audit_pod(stored(as_stored(after, request.namespace, "node-bare"), WIDE), facts)
-    assert (judged is not None) == verdict.judged
+    assert (judged is not None) == verdict.is_evaluated
     if judged is not None:
         wanted = [w for w in verdict.audit_outcomes if w.edits or w.dropped or w.violations]
         assert [compared(w) for w in judged.audit_outcomes] == [compared(w) for w in wanted]
@@ -79,7 +79,7 @@ def gpu_pod(**metadata: Any) -> Raw:
     return {"metadata": metadata, "spec": spec}
 
 
-def facts_of(*policies: Policy) -> Facts:
+def facts_of(*policies: Policy) -> NamespaceFacts:
     return build(PolicySet(policies=policies), catalog(), platforms=("karpenter-aws",), cluster=CLUSTER).facts_for("default")
 
 
@@ -87,7 +87,7 @@ def policy(name: str, mode: Mode, **parts: Any) -> Policy:
     return Policy(name=name, mode=mode, **parts)
 
 
-def judged(pod: Raw, facts: Facts) -> AuditedDecision:
+def judged(pod: Raw, facts: NamespaceFacts) -> AuditedDecision:
     found = audit_pod(stored(pod, WIDE), facts)
     assert found is not None
     return found

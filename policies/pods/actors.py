@@ -12,7 +12,7 @@ DaemonSet's author is a tenant too.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -20,10 +20,11 @@ from catalog import Catalog, Workload
 from kube.pod import MIRROR, Pod
 from kube.review import NODES
 from kube.templates import CONTROLLERS
-from kube.tree import Path, Raw
+from kube.tree import Raw
+from policies.pods.fractions import FRACTION_DEVICES, FRACTIONS, SHARING_WORDS, annotated_fraction, fraction_keys, is_fraction
 from policies.request import Request
 
-Affinity = Literal["write", "judge", "no"]
+Affinity = Literal["write", "check", "no"]
 Resources = Literal["yes", "repair", "no"]
 Calm = Literal["yes", "named", "no"]
 """``named``: only if a policy names the workload in match.workloads."""
@@ -33,31 +34,6 @@ Placement = Literal["none", "left", "node", "all"]
 """The reasons for which a pod's placement may be denied: none; nothing left of what is required; a known
 node outside what is required; any."""
 Caller = Literal["daemon", "node", ""]
-
-FRACTIONS = ("gpu-fraction", "gpu-memory")
-"""Annotations of KAI and Run:ai that stand for a part of a GPU without a resource."""
-_FRACTIONS = frozenset(FRACTIONS)
-FRACTION_ENDS = (".gpu-memory.request", ".gpu-memory.limit", ".gpu-memory.portion.limit")
-"""Ends of KAI's annotations about one container, ``nvidia.com/container.NAME.gpu-memory.request``; what is before the container's name can
-be configured (kai-scheduler pkg/common/constants, NvFractions; kai-scheduler#2041, #2072)."""
-FRACTION_DEVICES = "gpu-fraction-num-devices"
-"""Annotation of KAI: the number of GPUs of which the pod gets that part (kai-scheduler
-pkg/common/constants)."""
-SHARED_BY_NAME = (
-    "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
-    "volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores",
-)  # fmt: skip
-_SHARED_BY_NAME = frozenset(SHARED_BY_NAME)
-"""Resource names, used beside a GPU's, for the part of it that the container gets: HAMi's, and those of
-Volcano's vGPU device plugin (volcano-vgpu-device-plugin doc/config.md)."""
-SHARING_WORDS = (
-    "gpu-fraction", "gpu-memory", "gpu-sm-", "kai.scheduler/container.", "nvidia.com/container.",
-    "hami.io/", "nvidia.com/use-gpu", "nvidia.com/nouse-gpu", "nvidia.com/vgpu-", "volcano.sh/vgpu-",
-)  # fmt: skip
-"""Prefixes of the annotations that tell a sharing scheduler which part of a GPU a pod gets, or of which
-GPU: KAI and Run:ai by pod and by container (kai-scheduler pkg/common/constants, kai-gpu-fractioning), HAMi
-(docs/userguide), Volcano (vgpu-mode). If such a pod also asks for a GPU by resource name, no default
-chooses nodes for it."""
 
 POD_GROUP = "kueue.x-k8s.io/pod-group-name"
 MANAGED = "kueue.x-k8s.io/managed"
@@ -127,7 +103,7 @@ MIRRORED = Actor(
     fills=False, moves=False,
 )  # fmt: skip
 QUEUED = Actor(names=("a pod of a queue system",), resources="repair", moves=False)
-FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", placement="left", moves=False)
+FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="check", resources="repair", placement="left", moves=False)
 FRACTION = Actor(names=("a pod with a fraction of a GPU",), resources="no", chooses=False, moves=False, in_part=True)
 """A part of a GPU by annotation alone: KAI and Run:ai take it of a whole GPU, on a node that the pod may run on."""
 SHARING = Actor(names=("a pod with a fraction of a GPU",), resources="repair", chooses=False, moves=False)
@@ -137,7 +113,7 @@ CLAIMED = Actor(names=("a pod with resource claims only",), by_driver=True, affi
 
 _FLAVORED = {system: replace(FLAVORED, names=(f"a pod that {system} places",)) for system in ("kueue", "slurm-bridge", "")}
 
-_AFFINITY: tuple[Affinity, ...] = ("no", "judge", "write")
+_AFFINITY: tuple[Affinity, ...] = ("no", "check", "write")
 _RESOURCES: tuple[Resources, ...] = ("no", "repair", "yes")
 _CALM: tuple[Calm, ...] = ("no", "named", "yes")
 _FLOOR: tuple[Floor, ...] = ("no", "opt-out", "yes")
@@ -192,29 +168,6 @@ def joined_actor(actor: Actor, scheduler: str, queues: tuple[str, ...]) -> Actor
     return meet(actor, _FLAVORED["slurm-bridge"]) if "slurm-bridge" in queues else actor
 
 
-def fraction_keys(annotations: Iterable[str]) -> list[str]:
-    """Return the keys of annotations by which a pod asks for a part of a GPU."""
-    return [key for key in annotations if key in _FRACTIONS or key.endswith(FRACTION_ENDS)]
-
-
-def fraction_paths(pod: Pod) -> Iterator[Path]:
-    """Yield the paths of the annotations by which a pod asks for a part of a GPU, or of several."""
-    yield from (("metadata", "annotations", key) for key in pod.annotations if key == FRACTION_DEVICES or fraction_keys([key]))
-
-
-def annotated_fraction(pod: Pod) -> bool:
-    """Return whether the pod asks KAI or Run:ai for a part of a GPU."""
-    return bool(fraction_keys(pod.annotations))
-
-
-def is_fraction(pod: Pod) -> bool:
-    """Return whether a pod that asks for GPUs gets a part of them: from KAI and Run:ai by annotation, from
-    HAMi by resource names beside the GPU's."""
-    if annotated_fraction(pod):
-        return True
-    return not all(_SHARED_BY_NAME.isdisjoint(c.limits) and _SHARED_BY_NAME.isdisjoint(c.requests) for c in pod.containers)
-
-
 def flavored(pod: Pod) -> str:
     """Return the queue system whose flavors place the pod, as --queues names it; "" for none."""
     labels = pod.labels
@@ -238,15 +191,6 @@ def workloads_of(pod: Pod, catalog: Catalog) -> tuple[Workload, ...]:
     owner = (group, str(pod.owner.get("kind", "")))
     labels = tuple((key, value if isinstance(value, str) else None) for key, value in pod.labels.items() if key in catalog.signatures)
     return catalog.workloads_signed(owner, labels)
-
-
-def as_asked(pod: Pod, old_pod: Raw | None) -> Pod:
-    """Return the pod; one from which an update takes the last annotation that asks for a part of a GPU still has it."""
-    old = Pod(old_pod).annotations if old_pod is not None and not annotated_fraction(pod) else {}
-    if not (keys := fraction_keys(old)):
-        return pod
-    annotations = {**{key: old[key] for key in keys}, **pod.annotations}
-    return Pod({**pod.raw, "metadata": {**pod.metadata, "annotations": annotations}})
 
 
 def asks_anew(pod: Pod, old_pod: Raw | None, queues: tuple[str, ...]) -> bool:

@@ -11,11 +11,11 @@ from analysis.audit.stored_pod import StoredPod
 from kube.pod import CountInterval, Pod, PodError
 from kube.tree import Raw, remove_at, value_at
 from policies.engine import arrived, evaluate
-from policies.patch.applied import APPLIED
+from policies.patch.record import APPLIED
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.request import Request
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import AuditOutcome, Edit, Violation
 
 
@@ -44,7 +44,7 @@ class AuditedDecision(NamedTuple):
     """The patch that policies in Enforce gave it, or would have given."""
 
 
-def audit_pod(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
+def audit_pod(pod: StoredPod, facts: NamespaceFacts) -> AuditedDecision | None:
     """Return what the policies of the pod's namespace say of it; None if it asks for no accelerator, or is
     nothing that the API server would store.
 
@@ -54,7 +54,7 @@ def audit_pod(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
     request = pod.request()
     try:
         now = evaluate(request, facts)
-        if not now.judged:
+        if not now.is_evaluated:
             return None
         recorded = APPLIED in (request.pod["metadata"].get("annotations") or ())
         first = replace(request, pod=as_it_came(pod, request, facts)) if recorded else request
@@ -76,7 +76,7 @@ def audit_pod(pod: StoredPod, facts: Facts) -> AuditedDecision | None:
     )
 
 
-def as_it_came(pod: StoredPod, request: Request, facts: Facts) -> Raw:
+def as_it_came(pod: StoredPod, request: Request, facts: NamespaceFacts) -> Raw:
     """Return the pod as it came: without what policies in Enforce wrote. Maps that only Berth filled were not there."""
     came = arrived(request, facts)
     for path in pod.whole:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.pod import MIRROR, Pod
-from policies.pods.permissions import (
+from policies.pods.actors import (
     CLAIMED,
     DAEMON,
     FLAVORED,
@@ -19,15 +19,14 @@ from policies.pods.permissions import (
     PLAIN,
     QUEUED,
     SERVICE,
-    SHARED_BY_NAME,
     SHARING,
     Actor,
     actor_of,
     caller,
-    is_fraction,
     meet,
     workloads_of,
 )
+from policies.pods.fractions import SHARED_BY_NAME, is_fraction
 from policies.request import Request
 from tests.support.cases import golden
 
@@ -35,7 +34,7 @@ CATALOG = golden.catalog_with()
 ROWS = (PLAIN, SERVICE, DAEMON, PINNED, PLACED, QUEUED, FLAVORED, FRACTION, SHARING, CLAIMED)
 """all but the mirror pod's, which is never met with another"""
 ORDER = {
-    "affinity": ("no", "judge", "write"),
+    "affinity": ("no", "check", "write"),
     "resources": ("no", "repair", "yes"),
     "grace": ("no", "named", "yes"),
     "floor": ("no", "opt-out", "yes"),
@@ -103,14 +102,14 @@ def test_a_workload_is_known_by_its_owner_or_a_label(one: Pod, names: set[str]) 
 @pytest.mark.parametrize(
     ("labels", "scheduler", "queues", "affinity"),
     [
-        ({**GROUP, **QUEUE, **MANAGED}, "", ("kueue",), "judge"),
+        ({**GROUP, **QUEUE, **MANAGED}, "", ("kueue",), "check"),
         ({**GROUP, **QUEUE, **MANAGED}, "", ("slurm-bridge",), "write"),
         (GROUP, "", ("kueue",), "write"),
         ({**GROUP, **QUEUE}, "", ("kueue",), "write"),
         ({**GROUP, **QUEUE, "kueue.x-k8s.io/managed": "false"}, "", ("kueue",), "write"),
         ({**GROUP, **MANAGED}, "", ("kueue",), "write"),
         ({**QUEUE, **MANAGED}, "", ("kueue",), "write"),
-        ({}, "slurm-bridge-scheduler", ("slurm-bridge",), "judge"),
+        ({}, "slurm-bridge-scheduler", ("slurm-bridge",), "check"),
         ({}, "slurm-bridge-scheduler", (), "write"),
         ({}, "kai-scheduler", ("kueue", "slurm-bridge"), "write"),
     ],

@@ -11,11 +11,11 @@ from typing import Any
 
 from kube.tree import Raw, map_at
 from policies.claims import cel
-from policies.patch.applied import APPLIED, intact_entries, steps
-from policies.patch.applied_again import recording
+from policies.patch.record import APPLIED, intact_entries, steps
+from policies.patch.restore import restore_record
 
 
-def patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Raw, ...]:
+def restore_claim(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Raw, ...]:
     """Return the operations that give an update the stored spec and record, if its spec is the stored one without what policies wrote;
     none otherwise: the API server then says what can't be changed."""
     record = map_at(old, "metadata", "annotations").get(APPLIED)
@@ -25,7 +25,7 @@ def patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Raw, ...]:
     paths = [entry["path"] for entry in intact_entries(old)]
     if (_without(spec, paths) if paths else _bare(spec)) != (sent if paths else _bare(sent)):
         return ()
-    return {"op": "replace", "path": "/spec", "value": spec}, *recording(new, record)
+    return {"op": "replace", "path": "/spec", "value": spec}, *restore_record(new, record)
 
 
 def _without(spec: Raw, paths: list[str]) -> Raw:

@@ -9,11 +9,11 @@ from typing import Any
 
 from kube.pod import DEFAULT_SCHEDULER, GRACE, SCHEDULER
 from kube.tree import Raw, map_at
-from policies.patch.applied import APPLIED, intact_entries, steps
+from policies.patch.record import APPLIED, intact_entries, steps
 from policies.patch.valid_entries import ValidEntries, Whole, before
 
 
-def patch(old: Raw, new: Raw, whole: Whole) -> tuple[Raw, ...]:
+def restore_pod(old: Raw, new: Raw, whole: Whole) -> tuple[Raw, ...]:
     """Return the operations that give an update the stored value of each field of the spec that it sends as it was before policies
     wrote it, and the record; none for a field that really changes."""
     record = map_at(old, "metadata", "annotations").get(APPLIED)
@@ -26,7 +26,7 @@ def patch(old: Raw, new: Raw, whole: Whole) -> tuple[Raw, ...]:
     changed = (name for name in sorted(fields) if sent.get(name) != stored.get(name))
     again = [name for name in changed if name == GRACE or _as_absent(name, sent) == _as_absent(name, bare)]
     found = [{"op": "add", "path": f"/spec/{name}", "value": stored[name]} for name in again]
-    return (*found, *recording(new, record)) if found else ()
+    return (*found, *restore_record(new, record)) if found else ()
 
 
 def _as_absent(name: str, spec: Mapping[str, Any]) -> Any:
@@ -44,7 +44,7 @@ def _without_empty(value: Any) -> Any:
     return value
 
 
-def recording(new: Mapping[str, Any], record: object) -> Iterator[Raw]:
+def restore_record(new: Mapping[str, Any], record: object) -> Iterator[Raw]:
     """Yield the operation, if there is one, that gives an object this record."""
     annotations = map_at(new, "metadata").get("annotations")
     if not isinstance(annotations, dict):

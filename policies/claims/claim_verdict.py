@@ -6,7 +6,7 @@ So what a pod may not have, a claim may not ask for, whoever creates it: the con
 templates is judged like everybody else, since a template may be older than the policy. The spec of both kinds is immutable
 (k8s.io/kubernetes pkg/apis/resource/validation, ValidateResourceClaimUpdate), so only creations are judged.
 
-Judged: counts, ``adminAccess``, tolerations of device taints, classes. /mutate writes what is required of devices, and defaults, as
+Checked: counts, ``adminAccess``, tolerations of device taints, classes. /mutate writes what is required of devices, and defaults, as
 selectors; /validate denies a claim without those that are required. Policies that choose pods by labels or
 workload are left to the review of the pod.
 """
@@ -27,20 +27,20 @@ from policies.claims.confinement import Confinement, Lacking, Wanted, required
 from policies.claims.defaults import RULE, choose_defaults, chosen, is_certain, silent
 from policies.messages import OF_EDITS, cut_text, phrase
 from policies.offers.constraints import Compiled, fields, who
-from policies.patch import applied
-from policies.patch.applied import digest
+from policies.patch.build import build_patch
+from policies.patch.record import Entry, digest, intact_entries
 from policies.planning.devices import of_claim
 from policies.planning.outcome import PolicyOutcome, enforced_of, evaluate_under
 from policies.policy import Policy
-from policies.state.snapshot import Facts
+from policies.state.snapshot import NamespaceFacts
 from policies.verdict import MOST_FOUND, Edit, Remark, Verdict, Violation
 
 
-def evaluate_claim(request: ClaimRequest, facts: Facts) -> Verdict:
+def evaluate_claim(request: ClaimRequest, facts: NamespaceFacts) -> Verdict:
     """Return the verdict on one claim; not judged if all that it asks for is known to be no accelerator."""
     found = tuple(parts(request, facts))
     if not found:
-        return Verdict(judged=False)
+        return Verdict(is_evaluated=False)
     count = of_claim(request.claim, facts.snapshot)
     matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count))
     claim = EvaluatedClaim(
@@ -86,15 +86,15 @@ def _outcome(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> PolicyOutco
         unsaid |= dict.fromkeys(remark_unsaid(part, (*confinement.lacking, *default.lacking)))
     if denied:
         return PolicyOutcome((), tuple(denied), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
-    patch = applied.finish(request.made, edits, _valid_entries(request.made, theirs)) if is_mutated else ()
+    patch = build_patch(request.made, edits, _valid_entries(request.made, theirs)) if is_mutated else ()
     return PolicyOutcome(tuple(edits), (), (*remarks, *unsaid), patch)
 
 
-def _valid_entries(made: Mapping[str, Any], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[applied.Entry]:
+def _valid_entries(made: Mapping[str, Any], theirs: Iterable[tuple[ClaimPart, list[str]]]) -> list[Entry]:
     """Return the entries of ``berth.dev/applied`` that are true: of a selector that stands at their path, and that the policies in
     force write there."""
     written = {(pointer((*part.path, "selectors"))): {digest(selector(text)) for text in texts} for part, texts in theirs}
-    return [entry for entry in applied.intact_entries(made) if entry["is"] in written.get(entry["path"].rpartition("/")[0], ())]
+    return [entry for entry in intact_entries(made) if entry["is"] in written.get(entry["path"].rpartition("/")[0], ())]
 
 
 # --- selectors: appended to the author's own, with which Kubernetes ANDs them (k8s.io/api/resource/v1 ExactDeviceRequest) --

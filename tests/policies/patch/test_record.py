@@ -12,7 +12,8 @@ import pytest
 
 from kube.tree import Path, pointer
 from policies.engine import evaluate
-from policies.patch.applied import APPLIED, Entry, digest, finish
+from policies.patch.build import build_patch
+from policies.patch.record import APPLIED, Entry, digest
 from policies.verdict import MODES, Edit, Verdict
 from tests.support.counts import count
 from tests.support.generators.strategies import Case, case_of
@@ -30,9 +31,9 @@ def entries(patch: tuple[dict[str, Any], ...]) -> Any:
 def test_the_record_names_the_index_that_an_append_got() -> None:
     """``-`` in the patch, a number in the record, whether or not the list was there."""
     there = {"metadata": {"annotations": {}}, "spec": {"tolerations": [0]}}
-    assert entries(finish(there, [edit("add", ("spec", "tolerations", "-"), 1)], []))[0]["path"] == "/spec/tolerations/1"
-    assert entries(finish({"metadata": {}}, [edit("add", ("spec", "tolerations", "-"), 1)], []))[0]["path"] == "/spec/tolerations/0"
-    assert entries(finish({"metadata": {}}, [edit("add", ("spec", "grace"), 1)], []))[0]["path"] == "/spec/grace"
+    assert entries(build_patch(there, [edit("add", ("spec", "tolerations", "-"), 1)], []))[0]["path"] == "/spec/tolerations/1"
+    assert entries(build_patch({"metadata": {}}, [edit("add", ("spec", "tolerations", "-"), 1)], []))[0]["path"] == "/spec/tolerations/0"
+    assert entries(build_patch({"metadata": {}}, [edit("add", ("spec", "grace"), 1)], []))[0]["path"] == "/spec/grace"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_the_record_names_the_index_that_an_append_got() -> None:
 def test_what_is_no_record_is_never_read(standing: object) -> None:
     """An author's text under our key is dropped, whatever it is."""
     pod = {"metadata": {"annotations": {APPLIED: standing}}, "a": 1}
-    assert len(entries(finish(pod, [edit("replace", ("a",), 2)], []))) == 1
+    assert len(entries(build_patch(pod, [edit("replace", ("a",), 2)], []))) == 1
 
 
 def test_a_record_is_kept_while_it_is_true() -> None:
@@ -60,23 +61,23 @@ def test_a_record_is_kept_while_it_is_true() -> None:
     entry = {"by": ["ClusterGPUPolicy/a"], "rule": "r", "path": "/a", "is": digest(1)}
     text = json.dumps([entry], separators=(",", ":"))
     pod = {"metadata": {"annotations": {APPLIED: text}}, "a": 1}
-    assert finish(pod, [], [entry]) == ()
-    assert finish({**pod, "a": 2}, [], [entry]) == ({"op": "remove", "path": f"/metadata/annotations/{APPLIED.replace('/', '~1')}"},)
-    assert len(finish(pod, [], [])) == 1
+    assert build_patch(pod, [], [entry]) == ()
+    assert build_patch({**pod, "a": 2}, [], [entry]) == ({"op": "remove", "path": f"/metadata/annotations/{APPLIED.replace('/', '~1')}"},)
+    assert len(build_patch(pod, [], [])) == 1
 
 
 def test_a_long_record_becomes_a_count_and_stays_one() -> None:
     """Past one KiB; a second call without edits leaves it alone, one with edits counts on."""
     pod: dict[str, Any] = {"metadata": {"annotations": {}}}
     many = [edit("add", ("spec", f"key-{i}"), i) for i in range(20)]
-    patch = finish(pod, many, [])
+    patch = build_patch(pod, many, [])
     summary = entries(patch)
     assert summary["edits"] == 20
     edited = jsonpatch.apply_patch(pod, list(patch))
     standing = edited["metadata"]["annotations"][APPLIED]
     assert len(standing) < 120
-    assert finish(edited, [], []) == ()
-    assert entries(finish(edited, [edit("add", ("spec", "more"), 1)], []))["edits"] == 21
+    assert build_patch(edited, [], []) == ()
+    assert entries(build_patch(edited, [edit("add", ("spec", "more"), 1)], []))["edits"] == 21
 
 
 # --- what an author wrote -----------------------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ def test_a_forged_entry_blames_nobody() -> None:
         annotations = {**(pod["metadata"].get("annotations") or {}), APPLIED: json.dumps([forged])}
         verdict, after = mutated(case, {**pod, "metadata": {**pod["metadata"], "annotations": annotations}})
         assert verdict.edits == mutated(case, pod)[0].edits, "it is never read for a decision"
-        if not verdict.violations and verdict.judged:
+        if not verdict.violations and verdict.is_evaluated:
             tried += 1
             assert forged not in applied_of(after) or _writes(case, pod, forged), f"Random({seed}): {forged}"
     assert tried > count(60, 10_000) // 10

@@ -9,14 +9,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
-from kube.tree import MISSING, Path, TreePatch, pointer, value_at
+from kube.tree import MISSING, Path, value_at
 from policies.lru import LruCache
 from policies.policy import GROUP
-from policies.verdict import Edit
 
 APPLIED = f"{GROUP}/applied"
 RECORD: Path = ("metadata", "annotations", APPLIED)
@@ -55,42 +53,6 @@ def intact_entries(thing: Any) -> list[Entry]:
     return [entry for entry in recorded(value_at(thing, RECORD)) if digest_at(thing, entry["path"]) == entry["is"]]
 
 
-def finish(pod: Mapping[str, Any], edits: Sequence[Edit], true: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
-    """Return the operations for ``edits`` and for the annotation that records them.
-
-    ``true`` are the true entries of the annotation as it came with the pod, retained as long as the value at their path
-    still matches their digest.
-    """
-    came = value_at(pod, RECORD)
-    if not edits and came is None:
-        return ()
-    patch = TreePatch(pod)
-    added = apply_edits(patch, edits)
-    kept = [entry for entry in true if digest_at(patch.tree, entry["path"]) == entry["is"]]
-    text = _text([*kept, *added], came, added=bool(added))
-    if text is None and isinstance(came, str):
-        patch.apply(Edit(op="remove", path=RECORD, rule="applied", policies=()))
-    elif text is not None and text != came:
-        patch.apply(Edit(op="add", path=RECORD, value=text, rule="applied", policies=()))
-    return tuple(patch.operations)
-
-
-def apply_edits(patch: TreePatch, edits: Iterable[Edit]) -> list[Entry]:
-    """Apply the edits and return them as entries, without those that removed something."""
-    applied = [(edit, patch.apply(edit), patch.container) for edit in edits]
-    # An edit may add to what another one created: the final value is recorded.
-    return [
-        {"by": list(edit.policies), "rule": edit.rule, "path": pointer(path), "is": digest(value_at(*_place(patch, path, container)))}
-        for edit, path, container in applied
-        if edit.op != "remove"
-    ]
-
-
-def _place(patch: TreePatch, path: Path, container: Any) -> tuple[Any, Path]:
-    """Return where the value of an applied edit is found."""
-    return (patch.tree, path) if container is None else (container, path[-1:])
-
-
 def steps(text: str) -> list[str]:
     """Return the steps of a JSON pointer, as texts."""
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
@@ -117,7 +79,7 @@ def digest_at(pod: Any, text: str) -> str | None:
 # --- its text -----------------------------------------------------------------------------------------------
 
 
-def _text(entries: list[Entry], came: Any, *, added: bool) -> str | None:
+def write_record(entries: list[Entry], came: Any, *, added: bool) -> str | None:
     """Return the annotation's value, or None if there is to be none. A count and a hash of the edits replace
     a long one."""
     summary = read_summary(came)
@@ -132,7 +94,7 @@ def _text(entries: list[Entry], came: Any, *, added: bool) -> str | None:
 
 
 def _json(entry: Entry) -> str:
-    """Return an entry as compact JSON: those made by ``apply_edits`` in a third of the encoder's time."""
+    """Return an entry as compact JSON: those of ``policies.patch.build`` in a third of the encoder's time."""
     if tuple(entry) != _FIELDS:
         return _COMPACT(entry)
     return f'{_until_path(tuple(entry["by"]), entry["rule"])}{_quoted(entry["path"])},"is":{_quoted(entry["is"])}}}'
