@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from console.berths.uses import Use
+from console.berths.groups import Use
 from documents.printable import counted
 
 WIDTH = 320

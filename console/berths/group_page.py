@@ -9,14 +9,12 @@ from typing import Any
 from analysis.audit.ledger import AuditedPod
 from analysis.why import sentences
 from console.berths.drawing import Drawing, drawing
-from console.berths.groups import DeviceLine, ModelGroup, groups
+from console.berths.groups import DeviceLine, ModelGroup, State, Use, groups
 from console.berths.landing import OUTCOMES, Landing, LandingResult, find_landing, of_group, of_pool, selector
-from console.berths.marks import POOL, marks
-from console.berths.pages import no_nodes, pool_names, taint_text
+from console.berths.pages import POOL, marks, no_nodes, pool_names, taint_text
 from console.berths.pools import EmptyPool, empty, limits
-from console.berths.uses import State, Use
 from console.server.page import NotShown, Page, Visit
-from console.server.paging import paged
+from console.server.query import paged
 from console.world.view import View
 from documents import yaml_writer
 from kube.labels import ARCH, INSTANCE_TYPE, NODE_POOL, REGION, ZONE

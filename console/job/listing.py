@@ -10,7 +10,7 @@ from analysis.world.counts import LABELS
 from analysis.world.happenings import NOT_CREATED
 from analysis.world.world import World
 from console.server.page import Visit
-from console.server.paging import Paged, paged
+from console.server.query import Paged, paged
 from console.world.derived import Derived
 from console.world.view import View
 

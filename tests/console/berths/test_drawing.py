@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.berths.drawing import WIDTH, bars, drawing
-from console.berths.uses import Use
+from console.berths.groups import Use
 
 
 def _use(number: int, total: int, held: int, out: int = 0) -> Use:

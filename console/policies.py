@@ -1,4 +1,4 @@
-"""The pages of the screen: the list, one policy, and one namespace."""
+"""The pages "Policies": the list, one policy, and the effective policy of one namespace."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from analysis.effective.effective import Effective, effective, reach
 from analysis.effective.effective_probe import PodKind, known_as, workload_named
 from catalog.nearest import hint
 from console.server.page import NotShown, Page, Visit
-from console.server.paging import paged
-from console.server.query import LONGEST_NAME, QueryError
+from console.server.query import LONGEST_NAME, QueryError, paged
 from console.world.derived import Derived
 from console.world.view import View
 from documents import yaml_writer
