@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import starmap
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -27,17 +28,6 @@ COLUMNS = 8
 PODS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImpactRow:
-    """One policy."""
-
-    policy: str
-    mode: str
-    total: PolicyCount
-    cells: Sequence[tuple[str, PolicyCount | None, str]]
-    """(namespace, its pods, address of what is behind)"""
-
-
 def impact(visit: Visit) -> Page:
     """The table of policies and namespaces: those with most findings first."""
     view, query = visit.view, visit.query
@@ -48,18 +38,14 @@ def impact(visit: Visit) -> Page:
         weights.update({namespace: _weight(count) for namespace, count in found.items()})
     columns = paged(sorted(view.namespaces(), key=lambda one: (-weights[one], one)), query, "/impact", field="namespaces", size=COLUMNS)
     rows = paged(sorted(cells, key=lambda id_: (-_weight(totals[id_]), id_)), query, "/impact", size=ROWS)
-    modes = view.world.modes
-    shown = [
-        ImpactRow(
-            policy=id_,
-            mode=modes[id_],
-            total=totals[id_],
-            cells=[(one, cells[id_].get(one), query.link("/impact/cell", policy=id_, namespace=one)) for one in columns.rows],
-        )
-        for id_ in rows.rows
-    ]
-    hidden = len(view.world.policies) - len(cells)
-    values = {"rows": shown, "columns": columns, "paged": rows, "every": view.counted_once(), "hidden": hidden}
+    values = {
+        "columns": columns,
+        "paged": rows,
+        "cells": cells,
+        "totals": totals,
+        "every": view.counted_once(),
+        "hidden": len(view.world.policies) - len(cells),
+    }
     return Page(template="impact.html", title="Impact", values=values)
 
 
@@ -86,6 +72,7 @@ def cell(visit: Visit) -> Page:
     total = PolicyCount()
     for pod in pods:
         total.add(pod, {outcome.finding for outcome in pod.outcomes if policy in outcome.policies})
+    groups = _groups(pods, policy)
     listed = paged(
         sorted(pods, key=lambda pod: (not _found(pod, policy), pod.stored.namespace, pod.stored.name)), query, "/impact/cell", size=PODS
     )
@@ -101,8 +88,11 @@ def cell(visit: Visit) -> Page:
         "mode_name": view.world.modes[policy],
         "namespace": namespace,
         "total": total,
-        "groups": groups(pods, policy, view.world.snapshot),
-        "pods": [(pod, _found(pod, policy), f"/job?pod={pod.stored.namespace}/{pod.stored.name}") for pod in listed.rows],
+        "groups": groups[:MOST_GROUPS],
+        "more_groups": max(0, len(groups) - MOST_GROUPS),
+        "words": WORDS,
+        "diff_of": partial(_diff, snapshot=view.world.snapshot),
+        "found": partial(_found, policy=policy),
         "paged": listed,
     }
     return Page(template="impact_cell.html", title=f"{policy}{f' in {namespace}' if namespace else ''}", values=values)
@@ -123,42 +113,34 @@ WORDS = {
 """What is found, after the number of pods."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImpactGroup:
+class ImpactGroup(NamedTuple):
     """Pods of which a policy says the same."""
 
-    finding: str
-    words: str
-    rules: Sequence[str]
-    fields: Sequence[str]
-    texts: Sequence[str]
-    """Denials, each with its fix."""
-    pods: int
-    gpus: int
-    usd: float | None
-    workloads: Sequence[str]
-    """``Job/train`` of the first some, sorted."""
-    diff: Sequence[str]
+    outcome: AuditResult
+    """That of the first pod."""
+    pods: Sequence[AuditedPod]
+
+    @property
+    def usd(self) -> float | None:
+        """Dollars an hour of the pods whose price is known; None if none is."""
+        prices = [pod.usd for pod in self.pods if pod.usd is not None]
+        return sum(prices) if prices else None
+
+    @property
+    def workloads(self) -> Sequence[str]:
+        """``ml-team: Job/train`` of each, sorted."""
+        return sorted({f"{pod.stored.namespace}: {_called(pod)}" for pod in self.pods})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Groups:
-    """All groups, those with most pods first."""
-
-    shown: Sequence[ImpactGroup]
-    more: int
-
-
-def groups(pods: Sequence[AuditedPod], policy: str, snapshot: Snapshot) -> Groups:
-    """Group what the policy finds of these pods."""
-    found: dict[tuple[Any, ...], list[tuple[AuditedPod, AuditResult]]] = {}
+def _groups(pods: Sequence[AuditedPod], policy: str) -> Sequence[ImpactGroup]:
+    """Group what the policy finds of these pods: the groups with most pods first."""
+    found: dict[tuple[Any, ...], tuple[AuditResult, list[AuditedPod]]] = {}
     for pod in pods:
         for outcome in pod.outcomes:
             if policy in outcome.policies:
                 key = outcome.finding, outcome.rules, outcome.codes, outcome.paths, outcome.dropped
-                found.setdefault(key, []).append((pod, outcome))
-    ordered = sorted(found.values(), key=lambda one: (-len(one), one[0][1]))
-    return Groups(shown=[_group(one, snapshot) for one in ordered[:MOST_GROUPS]], more=max(0, len(ordered) - MOST_GROUPS))
+                found.setdefault(key, (outcome, []))[1].append(pod)
+    return sorted(starmap(ImpactGroup, found.values()), key=lambda group: (-len(group.pods), group.outcome))
 
 
 def _called(pod: AuditedPod) -> str:
@@ -167,26 +149,9 @@ def _called(pod: AuditedPod) -> str:
     return f"Pod/{pod.stored.name}" if owner.kind == "Namespace" else f"{owner.kind}/{owner.name}"
 
 
-def _group(members: Sequence[tuple[AuditedPod, AuditResult]], snapshot: Snapshot) -> ImpactGroup:
-    first, outcome = members[0]
-    prices = [pod.usd for pod, _ in members if pod.usd is not None]
-    workloads = sorted({f"{pod.stored.namespace}: {_called(pod)}" for pod, _ in members})
-    return ImpactGroup(
-        finding=outcome.finding,
-        words=WORDS[outcome.finding],
-        rules=outcome.rules,
-        fields=(*outcome.paths, *outcome.dropped),
-        texts=outcome.texts,
-        pods=len(members),
-        gpus=sum(pod.gpus for pod, _ in members),
-        usd=sum(prices) if prices else None,
-        workloads=workloads,
-        diff=_diff(first, outcome, snapshot),
-    )
-
-
-def _diff(pod: AuditedPod, outcome: AuditResult, snapshot: Snapshot) -> Sequence[str]:
-    """Return what the policy would write into one pod besides what those in Enforce write; nothing where it writes nothing."""
+def _diff(group: ImpactGroup, snapshot: Snapshot) -> Sequence[str]:
+    """Return what the policy would write into the first pod besides what those in Enforce write; nothing where it writes nothing."""
+    pod, outcome = group.pods[0], group.outcome
     judged = audit_pod(pod.stored, snapshot.facts_for(pod.stored.namespace)) if outcome.patch else None
     if judged is None:
         return ()
