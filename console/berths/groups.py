@@ -99,12 +99,12 @@ class ModelGroup:
     @property
     def usd_free(self) -> float | None:
         """What devices that nobody holds cost an hour."""
-        return _sum(line.usd_free for line in self.lines)
+        return add_known(line.usd_free for line in self.lines)
 
     @property
     def usd_out(self) -> float | None:
         """What devices that nobody can hold cost an hour."""
-        return _sum(line.usd_out for line in self.lines)
+        return add_known(line.usd_out for line in self.lines)
 
 
 def _counted(world: World) -> tuple[ModelGroup, ...]:
@@ -151,7 +151,7 @@ class _Counter:
             spot=sum(node.spot for node in nodes),
             taints=sorted(taints.items(), key=lambda one: (-one[1], one[0])),
             labels=dict(sorted(shared)),
-            usd=_sum(prices),
+            usd=add_known(prices),
             unpriced=prices.count(None),
         )
 
@@ -176,8 +176,8 @@ class _Counter:
             unit=unit,
             uses=uses,
             usd=(min(each), max(each)) if each else None,
-            usd_free=_sum(free) if known else None,
-            usd_out=_sum(out) if known else None,
+            usd_free=add_known(free) if known else None,
+            usd_out=add_known(out) if known else None,
             known=known,
         )
 
@@ -188,7 +188,8 @@ class _Counter:
         return _WORDS.get(resource.kind if resource is not None else "", ("Devices", "device"))
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
+def add_known(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the values that are known; None if none is."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
