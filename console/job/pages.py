@@ -3,11 +3,10 @@ one code."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from analysis.audit.ledger import AuditedPod
 from analysis.audit.stored_pod import stored, widest
 from analysis.why import fixes
 from analysis.why.explain import as_written
@@ -19,7 +18,7 @@ from cluster.watch.kinds import KUEUE_WORKLOADS
 from console.job import listing, shown
 from console.job.answer import JobAnswer, Teller
 from console.job.pasted import Pasted, pasted, unjudged
-from console.job.playground import PLAYGROUNDS, Supposed, facts, supposed
+from console.job.playground import PLAYGROUNDS, facts, supposed
 from console.server.page import NotShown, Page, Visit
 from console.server.query import LONGEST_NAME
 from console.world.derived import Derived
@@ -29,6 +28,7 @@ from documents import yaml_writer
 from kube.tree import Raw, text_of
 from policies.document import InputError
 from policies.messages import TABLE
+from policies.state.objects import id_of
 from policies.state.snapshot import LONGEST_NAMESPACE, Snapshot
 from policies.workloads.templates import workload_of
 from sources.surroundings import Dump, kind_of
@@ -36,8 +36,7 @@ from sources.surroundings import Dump, kind_of
 TITLE = "My job"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageTarget:
+class PageTarget(NamedTuple):
     """An object of the cluster that the address names."""
 
     namespace: str
@@ -61,7 +60,7 @@ async def gather(visit: Visit) -> Surroundings | InputError | None:
         return None
     try:
         kinds = await looked_for(visit, target.namespace, target.type)
-        found = await visit.near(target.namespace, target.type, target.name, kinds)
+        found = await visit.near(*target, kinds)
         return await as_listed(visit, found)
     except InputError as error:
         return error
@@ -86,14 +85,14 @@ def job(visit: Visit) -> Page:
 def _of_target(visit: Visit, target: PageTarget, form: JobForm) -> Page:
     view = visit.view
     try:
-        found = visit.gathered if visit.near is not None else surroundings_in_dump(view.world, target.namespace, target.type, target.name)
+        found = visit.gathered if visit.near is not None else surroundings_in_dump(view.world, *target)
         if isinstance(found, InputError):
             raise found
     except InputError as error:
         raise NotShown(f"{error.file} {error.message}.") from None
     assert isinstance(found, Surroundings)
-    tried = supposed(form.policy, view)
-    snapshots = PLAYGROUNDS.of(view.world).snapshots(tried.changes)
+    changes, wrong = supposed(form.policy, view)
+    snapshots = PLAYGROUNDS.of(view.world).snapshots(changes)
     snapshot = snapshots.every
     asked = permitted(found, view)
     made = made_of(asked, snapshot.catalog)
@@ -104,7 +103,7 @@ def _of_target(visit: Visit, target: PageTarget, form: JobForm) -> Page:
     read = pasted(text, snapshot, target.namespace, 0) if text else Pasted()
     answer = teller.of_object(explained, None if read.errors else read.manifest)
     form = JobForm(manifest=text, namespace=target.namespace, policy=form.policy)
-    return _page(visit, form, answer, tried.errors)
+    return _page(visit, form, answer, wrong)
 
 
 def _as_written(asked: Surroundings, snapshot: Snapshot) -> Raw | None:
@@ -118,19 +117,19 @@ def _as_written(asked: Surroundings, snapshot: Snapshot) -> Raw | None:
 
 def _of_text(view: View, form: JobForm) -> tuple[JobAnswer | None, Sequence[InputError], Pasted]:
     """Return the answer about a manifest that was typed, and what is wrong with what was typed."""
-    tried: Supposed = supposed(form.policy, view)
+    changes, wrong = supposed(form.policy, view)
     namespace = form.namespace or "default"
     if len(namespace) > LONGEST_NAMESPACE:
         raise NotShown(f"A namespace has at most {LONGEST_NAMESPACE} characters.")
     read = pasted(form.manifest, view.world.snapshot, namespace, form.number)
-    errors = [*read.errors, *tried.errors]
+    errors = [*read.errors, *wrong]
     if read.manifest is None:
         return None, errors, read
     if read.manifest.namespace not in view.scope.pods:
         where = read.manifest.namespace
         error = read.manifest.document.error(("metadata", "namespace"), f'you may not list pods in {where}: ask for the role "view" there')
         return None, [*errors, error], read
-    snapshots = PLAYGROUNDS.of(view.world).snapshots({**facts(read.facts), **tried.changes})
+    snapshots = PLAYGROUNDS.of(view.world).snapshots({**facts(read.facts), **changes})
     return Teller(view, snapshots).of_manifest(read.manifest), errors, read
 
 
@@ -138,6 +137,7 @@ def _page(visit: Visit, form: JobForm, answer: JobAnswer | None, errors: Sequenc
     view, query = visit.view, visit.query
     values: dict[str, Any] = {
         "answer": None if answer is None else shown.show_answer(answer, view.world.at),
+        **shown.WORDED,
         "errors": [f"{error.place}: {error.message}" for error in errors],
         "of_text": read is not None,
         "unjudged": [] if read is None or answer is not None else list(unjudged(read, view.world.snapshot)),
@@ -161,7 +161,7 @@ def _policy(visit: Visit) -> str:
     typed = query.text("policy_text")
     if not picked or ("policy_text" in query and not query.text("show")):
         return typed
-    found = next((entry for entry in view.entries() if shown.id_of_entry(entry) == picked), None)
+    found = next((entry for entry in view.entries() if id_of(entry.key) == picked), None)
     if found is None:
         raise NotShown("This policy does not exist, or you may not list it. See the page Policies.")
     value = view.world.objects.get(found.key)
@@ -187,14 +187,13 @@ def _target(visit: Visit) -> PageTarget | None:
         wants = "/job?workload=NAMESPACE/KIND/NAME"
     else:
         return None
-    if not all(0 < len(one) <= LONGEST_NAME for one in (target.namespace, target.type, target.name)):
+    if not all(0 < len(part) <= LONGEST_NAME for part in target):
         raise NotShown(f"The address must be {wants}.")
     if target.namespace not in visit.view.scope.pods:
         raise NotShown(f'You may not list pods in namespace {target.namespace}: ask for the role "view" there.')
     return target
 
 
-MOST_PODS = 20
 KINDS = {
     "denial": "A denial: the pod is not created.",
     "warning": "A warning: it denies nothing.",
@@ -202,35 +201,18 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
-    """What there is to tell of it."""
+def code(name: str, view: View) -> Mapping[str, Any]:
+    """Return what there is to tell of a code: ``page`` is its section in the documentation, ``pods`` those that it is found on now.
 
-    code: str
-    title: str
-    kind: str
-    page: str
-    """Its section in the documentation: ``docs/codes.md#berth-101-...``."""
-    pods: list[AuditedPod]
-    """The first some that it is found on now."""
-    more: int
-
-
-def code(name: str, view: View) -> Code:
-    """Return a code of the table. Raises NotShown, with the nearest, for one that is not there."""
+    Raises NotShown, with the nearest, for a code that is not in the table.
+    """
     row = TABLE.get(name)
     if row is None:
         raise NotShown(f"This code does not exist{hint(name[:40], TABLE)}. Codes range from BERTH-001 to BERTH-299.")
     found = [pod for pod in view.pods() if any(name in one.codes and all(map(view.shows_policy, one.policies)) for one in pod.outcomes)]
     found.sort(key=lambda pod: (pod.stored.namespace, pod.stored.name))
-    return Code(
-        code=name,
-        title=row.title[:1].upper() + row.title[1:],
-        kind=KINDS[row.kind],
-        page=row.page,
-        pods=found[:MOST_PODS],
-        more=max(0, len(found) - MOST_PODS),
-    )
+    title = row.title[:1].upper() + row.title[1:]
+    return {"code": name, "title": title, "kind": KINDS[row.kind], "page": row.page, "pods": found}
 
 
 QUEUED = ListedKind(KUEUE_WORKLOADS.group, KUEUE_WORKLOADS.plural)
