@@ -9,7 +9,6 @@ from typing import Any
 from documents import yaml_writer
 from policies.objects.crd import NAMES, crd
 from policies.objects.definition import KINDS
-from policies.objects.field_types import Kind
 from policies.policy import GROUP
 
 FOLDER = Path(__file__).parent.parent / "deploy" / "crds"
@@ -40,8 +39,4 @@ def run(args: argparse.Namespace) -> int:
 
 def files() -> dict[str, str]:
     """Return name -> text of each file of deploy/crds/."""
-    return {f"{GROUP}_{NAMES[kind].plural}.yaml": _file(kind) for kind in KINDS}
-
-
-def _file(kind: Kind) -> str:
-    return f"{HEAD}---\n{yaml_writer.write_yaml(crd(kind))}"
+    return {f"{GROUP}_{NAMES[kind].plural}.yaml": f"{HEAD}---\n{yaml_writer.write_yaml(crd(kind))}" for kind in KINDS}

@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from catalog import Catalog
 from cli.output import stderr
+from cli.terminal.progress import reading
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options
 from policies.verdict import MODES, Mode
 from sources.sources import MIG_STRATEGIES, QUEUES, Origin, Sources, load_sources, of_a_cluster
+
+if TYPE_CHECKING:
+    from sources.state import ClusterState  # imports aiohttp, which takes a tenth of a second
 
 DEFAULT_PLATFORM = "karpenter-aws"
 DUMP_POLICIES = "kubectl get clustergpupolicies,gpupolicies,gpunodetemplates -A -o yaml > policies.yaml"
@@ -68,6 +74,17 @@ def add_cluster_options(parser: argparse.ArgumentParser, *, pods_of_all: bool = 
         add("--prices", metavar="FILE", help="YAML or JSON file with USD per hour, by instance type or by GPU model (per device)")
     add("--kubeconfig", metavar="FILE", help="kubeconfig of the cluster; default: the same as kubectl")
     add("--context", metavar="NAME", help="context in the kubeconfig; default: the current context")
+
+
+def read_cluster(args: argparse.Namespace, catalog: Catalog, instead: str = "") -> ClusterState:
+    """Read the cluster that the options name, and print what could not be read. ``instead``: as of ``read_whole``. Raises InputError."""
+    from sources.state import read_whole
+
+    with reading() as progress:
+        state = read_whole(origin_from(args), args.namespace, catalog, progress.read, instead)
+    for reason in state.unread.values():
+        stderr.say(f"{reason}; results that depend on it are unknown")
+    return state
 
 
 def assumed_platforms() -> tuple[str, ...]:

@@ -72,6 +72,11 @@ def user_of(request: Raw) -> tuple[str, tuple[str, ...]]:
     return name if isinstance(name, str) and name else ANYBODY, tuple(groups) if isinstance(groups, list) else ()
 
 
+def allow(uid: str) -> Raw:
+    """Return the response that allows a request unchanged."""
+    return {"uid": uid, "allowed": True}
+
+
 def deny(uid: str, message: str, *, code: int = 403, reason: str = "Forbidden") -> Raw:
     """Return the response that denies a request. ``code`` and ``reason``: an HTTP status, and its name in Kubernetes."""
     return {"uid": uid, "allowed": False, "status": {"status": "Failure", "code": code, "reason": reason, "message": message}}

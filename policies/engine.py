@@ -134,8 +134,8 @@ def evaluate_policies(facts: Facts, subject: ReviewedPod, policies: Policies) ->
     for found in _check(request, made, RULES if made.violations else rules):
         if isinstance(found, Remark):
             remarks.setdefault(found)
-        elif not (known := violations.get(found.key)) or (found.fixes and not known.fixes):
-            violations[found.key] = found  # two rules may find the same; one of them may know its fix
+        elif not (known := violations.get((found.key, found.advice))) or (found.fixes and not known.fixes):
+            violations[found.key, found.advice] = found  # two rules may find the same; one of them may know its fix
             if len(violations) == MOST_FOUND:
                 break
     return made, PolicyOutcome(tuple(edits), tuple(violations.values()), tuple(remarks))

@@ -37,7 +37,7 @@ class Answer(NamedTuple):
         return b"%b%bcontent-length: %d\r\n\r\n%b" % (self.start, CLOSE if close else b"", len(self.body), body)
 
 
-class Denial(NamedTuple):
+class Rejection(NamedTuple):
     """The outcome of a call whatever its body is: the decision in one word (empty where calls are not
     counted), and the answer."""
 
@@ -81,7 +81,7 @@ class Call:
     """Bytes of a body that its application can use; set once ``waits`` is True."""
     query: bytes = b""
     peer: Peer | None = None
-    denial: Denial | None = None
+    rejection: Rejection | None = None
     """The rejection, if it was decided before the last byte."""
 
     @property
@@ -102,7 +102,7 @@ class Application(Protocol):
     most: int
     """Bytes of a body beyond which nothing more is read."""
 
-    def begin(self, call: Call) -> Denial | None:
+    def begin(self, call: Call) -> Rejection | None:
         """Begin a call whose head has arrived and whose body has not; return a rejection if the body cannot
         change the answer."""
 

@@ -49,7 +49,7 @@ class StartError(Exception):
 
 
 class Listener:
-    """Accepts connections until ``close``. ``connection_from`` returns the connection of a connection from an address."""
+    """Accepts connections until ``close``. ``connection_from`` returns the ``Connection`` for a caller at an address."""
 
     def __init__(
         self, port: Port, listening: socket.socket, context: ssl.SSLContext | None, connection_from: Callable[[str], Connection]

@@ -9,7 +9,7 @@ from typing import Any
 import httptools
 
 from server.answer_queue import AnswerQueue
-from server.http import Application, Call, Denial, Peer, come_back, path_of, text_answer, unspoken
+from server.http import Application, Call, Peer, Rejection, come_back, path_of, text_answer, unspoken
 from server.limits import UID_BYTES
 from server.port import BodyMemory, Port
 
@@ -20,7 +20,7 @@ READ = {
 """The headers that are read of a call; True for those that mark it as unusual."""
 SLASH = ord("/")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-NO_ROOM = Denial("shed", come_back("too many unfinished bodies"))
+NO_ROOM = Rejection("shed", come_back("too many unfinished bodies"))
 
 SMALL = 4096
 """Bytes up to which a piece is appended to the one before: each separate piece costs some 50 bytes more."""
@@ -150,8 +150,8 @@ class RequestReader:
         application = self._port.application(call)
         if not call.waits:
             self._begin(call, application, send)
-        is_denied = call.expects and call.denial is not None
-        if is_denied or max(call.size, call.declared) > application.most:
+        is_rejected = call.expects and call.rejection is not None
+        if is_rejected or max(call.size, call.declared) > application.most:
             self._call, call.last = None, True
             self._drop_pieces()
             self._queue.take(call)
@@ -162,11 +162,11 @@ class RequestReader:
         """Begin to wait for the body of a call. Nothing is held of a body that no page reads."""
         call.waits = True
         call.room = application.room
-        call.denial = application.begin(call)
-        if call.denial is None and not self._port.bodies.has(min(call.declared, call.room)):
-            call.denial = NO_ROOM
+        call.rejection = application.begin(call)
+        if call.rejection is None and not self._port.bodies.has(min(call.declared, call.room)):
+            call.rejection = NO_ROOM
         self._keep(call, call.body)
-        if call.expects and call.denial is None and not call.size:
+        if call.expects and call.rejection is None and not call.size:
             send(CONTINUE)
 
     def _keep(self, call: Call, chunk: bytes) -> None:
@@ -174,12 +174,12 @@ class RequestReader:
         if self._pieces is None:
             self._pieces = Pieces(self._port.bodies)
             call.body = b""
-        if call.denial is not None or max(call.size, call.declared) > call.room:
+        if call.rejection is not None or max(call.size, call.declared) > call.room:
             call.body = call.body or self._pieces.head(UID_BYTES)
             call.body += chunk[: UID_BYTES - len(call.body)]
             self._pieces.drop()
         elif not self._pieces.add(chunk):
-            call.denial = NO_ROOM
+            call.rejection = NO_ROOM
 
     def _drop_pieces(self) -> None:
         if self._pieces is not None:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from server.http import Answer, Application, Call, Denial, Later, start, text_answer
+from server.http import Answer, Application, Call, Later, Rejection, start, text_answer
 from telemetry import log
 
 _OURS = {b"content-length", b"connection", b"transfer-encoding"}
@@ -81,14 +81,14 @@ class Pages:
         self._too_long = text_answer(413, f"send at most {room >> 10} KiB" if room else "send no body", close=True)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def begin(self, call: Call) -> Denial | None:
+    def begin(self, call: Call) -> Rejection | None:
         return None
 
     def answer(self, call: Call, later: Later) -> Answer | None:
         if max(call.size, call.declared) > self.most:
             return self._too_long
-        if call.denial is not None:
-            return call.denial.answer
+        if call.rejection is not None:
+            return call.rejection.answer
         task = asyncio.get_running_loop().create_task(self._run(call, later))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

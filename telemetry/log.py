@@ -102,7 +102,7 @@ class LogWriter:
 
     A collector that hangs fills a pipe of 64 KiB within a hundred decisions; the next plain write would stop the
     event loop, and with it every admission. Here a line that cannot be written waits, up to 1 MiB of them; after
-    that lines are lost, and counted. So are those that a full disk or a closed pipe denies.
+    that lines are lost, and counted. So are those that a full disk or a closed pipe does not take.
 
     ``on_loss`` is called for each line that is lost; ``tell`` with their number, once lines are taken again.
     The descriptor's mode stays as it is: making it non-blocking would affect everybody who shares it, a
@@ -150,7 +150,7 @@ class LogWriter:
     def _take_piece(self) -> bool:
         """Write a piece of the first line.
 
-        Returns whether the descriptor is done with it: the piece was taken, or the whole line was denied.
+        Returns whether the descriptor is done with it: the piece was taken, or the whole line is lost.
         """
         if not self._poll.poll(0):
             return False

@@ -35,7 +35,7 @@ from telemetry.policy_metrics import REMARKS, OutcomeCounter, OutcomeTally, tall
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 ANSWERS: Mapping[str, tuple[str, ...]] = {
-    "mutate": ("admitted", "patched", "denied", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
+    "mutate": ("admitted", "patched", "denied", "unmatched", "passed", "restored", "rejected", "unavailable", "shed", "failed"),
     "validate": ("admitted", "denied", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
     "advise": ("advised", "rejected", "unavailable", "shed", "failed"),
 }
@@ -76,7 +76,7 @@ class Metrics:
         self._calls.cuts.labels(reason).inc()
 
     def log_line_dropped(self) -> None:
-        """Count a log line that nobody took in time, or that was denied."""
+        """Count a log line that nobody took in time, or that could not be written."""
         self._state.dropped.inc()
 
     def decided(self, phase: str, operation: str, verdict: Verdict, facts: Facts | None = None) -> None:

@@ -62,10 +62,10 @@ class Writes(NamedTuple):
     failed: int = 0
 
 
-def collect_watches(watching: Iterable[Watching], denied: tuple[int, int], writes: Writes) -> Iterator[Metric]:
+def collect_watches(watching: Iterable[Watching], rejected: tuple[int, int], writes: Writes) -> Iterator[Metric]:
     """Yield the metrics of the watches; none where no cluster is followed.
 
-    ``denied``: how many objects are not understood in their newest form, which are named in their status and in the log:
+    ``rejected``: how many objects are not understood in their newest form, which are named in their status and in the log:
     (those whose last good form is in force, the others).
     """
     kinds = list(watching)
@@ -100,7 +100,7 @@ def collect_watches(watching: Iterable[Watching], denied: tuple[int, int], write
         "berth_objects_rejected",
         "Berth's objects whose newest version is invalid, by which version is active.",
         ["acting"],
-        [(["last_good"], denied[0]), (["nothing"], denied[1])],
+        [(["last_good"], rejected[0]), (["nothing"], rejected[1])],
     )
     yield GaugeMetricFamily("berth_lease_held", "1 for the replica that writes statuses and Events, else 0.", float(writes.held))
     results = [([result], getattr(writes, result)) for result in ("written", "lost", "failed")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -131,6 +132,38 @@ def test_what_a_docstring_names_of_ours_exists() -> None:
     names = [(file, name) for file, node in documented for name in OURS.findall(ast.get_docstring(node) or "")]
     assert len(names) > 50
     assert [f"{file.relative_to(ROOT)} names {name}" for file, name in names if not there(name)] == []
+
+
+MEMBER = re.compile(r"``([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\.\w+)*(?:\(\))?``")
+"""``module.name`` or ``Class.name``"""
+ELSEWHERE = {"Requirement", "Resource", "facts", "status"}
+"""Names of modules and classes of ours that are also a type of Go, a field of an object, or a variable."""
+
+
+def test_what_a_docstring_names_by_its_module_exists() -> None:
+    """A module or class of ours, in whatever folder, has the name behind the dot."""
+    places = defaultdict(list)
+    for file in SOURCE:
+        places[file.parent.name if file.name == "__init__.py" else file.stem].append(file)
+        for node in ast.walk(tree(file)):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(file)
+    texts = ((file, text) for file in SOURCE for text in documentation_in(file))
+    named = [(file, *name) for file, text in texts for name in MEMBER.findall(text) if name[0] in places.keys() - ELSEWHERE]
+    assert len(named) > 150
+    assert [
+        f"{file.relative_to(ROOT)} names {place}.{name}"
+        for file, place, name in named
+        if not any(re.search(rf"\b{name}\b", one.read_text()) or any(one.parent.glob(f"{name}*")) for one in places[place])
+    ] == []
+
+
+def documentation_in(file: Path) -> Iterator[str]:
+    """Yield each statement that is a string alone: a docstring, or what documents an assignment."""
+    for node in ast.walk(tree(file)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield text
 
 
 def test_what_a_room_says_is_in_it_is_in_it() -> None:

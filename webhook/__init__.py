@@ -1,4 +1,4 @@
-"""The process that answers the API server: the only package that knows HTTP.
+"""The process that answers the API server, and the process of the audit.
 
 A request passes ``server`` (bytes, TLS, deadlines, limits) -> ``admission`` (a review, its decision, the
 answer) -> ``telemetry`` (metrics and the log). ``reload`` activates changed policies and facts, from files or

@@ -27,7 +27,7 @@ from server.http import JSON, Answer, start, text_answer
 from server.routes import response_of, starlette
 from telemetry import device_modes
 from telemetry.watch_metrics import Watching
-from webhook.reload.condition import ReplicaState
+from webhook.reload.reload_results import ReloadResults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +55,13 @@ PROBES = frozenset({ALIVE.encode(), READY.encode()})
 """A kubelet that gets no answer ends the process, so these are answered however many others call."""
 
 
-def starlette_of(condition: ReplicaState) -> Starlette:
+def starlette_of(results: ReloadResults) -> Starlette:
     """Return the application of the second port."""
 
     async def policies(request: Request) -> Response:
-        return response_of(Answer(start(200, JSON), orjson.dumps(known(condition), option=orjson.OPT_INDENT_2)))
+        return response_of(Answer(start(200, JSON), orjson.dumps(known(results), option=orjson.OPT_INDENT_2)))
 
-    return starlette_of_pages(lambda: checks(condition, time.time()), condition.replica.metrics.exposition, {"/policies": policies})
+    return starlette_of_pages(lambda: checks(results, time.time()), results.admission.metrics.exposition, {"/policies": policies})
 
 
 def starlette_of_pages(
@@ -90,54 +90,54 @@ def starlette_of_pages(
     return starlette([Route(path, page) for path, page in every.items()], {404: not_found, 405: NOT_ALLOWED})
 
 
-def checks(condition: ReplicaState, now: float) -> Iterator[ReadinessCheck]:
+def checks(results: ReloadResults, now: float) -> Iterator[ReadinessCheck]:
     """Yield each check, ready or not, with the details that an engineer on call needs."""
-    yield _policies(condition, now)
-    yield from _cluster(condition)
-    if text := "; ".join(condition.registered.sentences()):
-        yield ReadinessCheck(name="registration", ready=True, text=text, is_well=condition.registered.is_well)
-    if condition.replica.snapshot is not None and (told := "; ".join(device_modes.sentences(condition.replica.snapshot))):
+    yield _policies(results, now)
+    yield from _cluster(results)
+    if text := "; ".join(results.registered.sentences()):
+        yield ReadinessCheck(name="registration", ready=True, text=text, is_well=results.registered.is_well)
+    if results.admission.snapshot is not None and (told := "; ".join(device_modes.sentences(results.admission.snapshot))):
         yield ReadinessCheck(name="nodes", ready=True, text=told)
-    if hanging := [name for name, at in condition.files_checked_at.items() if now - at > HANGS]:
-        text = "; ".join(f"{name} last checked {now - condition.files_checked_at[name]:.0f} s ago" for name in hanging)
+    if hanging := [name for name, at in results.files_checked_at.items() if now - at > HANGS]:
+        text = "; ".join(f"{name} last checked {now - results.files_checked_at[name]:.0f} s ago" for name in hanging)
         yield ReadinessCheck(
             name="files", ready=True, text=f"{text}: a file or mount does not respond, so changes have no effect", is_well=False
         )
-    yield _certificate(condition, now)
-    if condition.replica.draining:
+    yield _certificate(results, now)
+    if results.admission.draining:
         yield ReadinessCheck(name="stopping", ready=False, text="calls are still answered, new ones go to other replicas")
 
 
-def _certificate(condition: ReplicaState, now: float) -> ReadinessCheck:
-    expires, rejected_at, ahead = condition.certificate_expires, condition.certificate_rejected_at, condition.verifiers_ahead()
+def _certificate(results: ReloadResults, now: float) -> ReadinessCheck:
+    expires, rejected_at, ahead = results.certificate_expires, results.certificate_rejected_at, results.verifiers_ahead()
     valid = now + ahead < expires
     text = f"{'valid until' if valid else 'expired on'} {datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S}Z"
     if ahead:
         text += f" by the API server's clock, which is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this node's"
     if rejected_at:
         text += f"; the certificate on disk was rejected {now - rejected_at:.0f} s ago (log: event=certificate_rejected)"
-    if waiting := condition.certificate_waiting():
+    if waiting := results.certificate_waiting():
         return ReadinessCheck(name="certificate", ready=False, text=waiting)
     return ReadinessCheck(name="certificate", ready=valid, text=text, is_well=not rejected_at)
 
 
-def _policies(condition: ReplicaState, now: float) -> ReadinessCheck:
-    snapshot = condition.replica.snapshot
+def _policies(results: ReloadResults, now: float) -> ReadinessCheck:
+    snapshot = results.admission.snapshot
     if snapshot is None:
         return ReadinessCheck(name="policies", ready=False, text="not loaded yet; calls are answered with 503, and the API server retries")
     number = len(snapshot.policies)
-    text = f"{number} active, max mode {snapshot.max_mode}, loaded {now - condition.loaded_at:.0f} s ago"
-    if condition.rejected_at:
+    text = f"{number} active, max mode {snapshot.max_mode}, loaded {now - results.loaded_at:.0f} s ago"
+    if results.rejected_at:
         text += (
-            f"; a change was rejected {now - condition.rejected_at:.0f} s ago, the last valid set is active (log: event=policies_rejected)"
+            f"; a change was rejected {now - results.rejected_at:.0f} s ago, the last valid set is active (log: event=policies_rejected)"
         )
-    return ReadinessCheck(name="policies", ready=True, text=text, is_well=not condition.rejected_at)
+    return ReadinessCheck(name="policies", ready=True, text=text, is_well=not results.rejected_at)
 
 
-def _cluster(condition: ReplicaState) -> Iterator[ReadinessCheck]:
+def _cluster(results: ReloadResults) -> Iterator[ReadinessCheck]:
     """Yield one check; it is ready once every kind has been known: what was learned stays in force, however
     old."""
-    watching = list(condition.watching())
+    watching = list(results.watching())
     if not watching:
         return
     wrong = [one for one in watching if not (one.synced and one.healthy)]
@@ -147,11 +147,11 @@ def _cluster(condition: ReplicaState) -> Iterator[ReadinessCheck]:
         for watched in wrong:
             kinds.setdefault((watched.error or "not listed yet", watched.without), []).append(watched)
         text = "; ".join(_unheard(error, without, same) for (error, without), same in kinds.items())
-        if condition.replica.snapshot is not None and any(not one.without for one in wrong):
+        if results.admission.snapshot is not None and any(not one.without for one in wrong):
             text += "; the last known objects are used"
     if isolated := [name for one in watching for name in one.isolated]:
         text += f"; objects that can't be applied (log: event=object_isolated): {list_known(isolated, MOST_NAMED)}"
-    yield ReadinessCheck(name="cluster", ready=condition.replica.snapshot is not None, text=text, is_well=not (wrong or isolated))
+    yield ReadinessCheck(name="cluster", ready=results.admission.snapshot is not None, text=text, is_well=not (wrong or isolated))
 
 
 def _unheard(error: str, without: str, kinds: Sequence[Watching]) -> str:
@@ -162,27 +162,27 @@ def _unheard(error: str, without: str, kinds: Sequence[Watching]) -> str:
     return f"{', '.join(watched.kind for watched in kinds)}: {error}{since}{meanwhile}"
 
 
-def known(condition: ReplicaState) -> dict[str, Any]:
+def known(results: ReloadResults) -> dict[str, Any]:
     """Return the state that this replica decides by, for ``/policies``: to be compared with the cluster's own
     objects, and between replicas."""
-    snapshot = condition.replica.snapshot
+    snapshot = results.admission.snapshot
     return {
-        "loadedAt": condition.loaded_at or None,
-        "writesStatuses": condition.leading(),
+        "loadedAt": results.loaded_at or None,
+        "writesStatuses": results.leading(),
         "maxMode": snapshot.max_mode if snapshot else None,
         "platforms": list(snapshot.tables) if snapshot and snapshot.placed else [],
         "migStrategy": snapshot.mig_strategy if snapshot else None,
-        "policies": {c.id: {"mode": c.mode, **_stored(condition, c)} for c in snapshot.policies} if snapshot else {},
-        "overlooked": list(condition.registered.overlooked),
-        "rejected": {id_of(key): list(one.understood.errors) for key, one in condition.entries.items() if one.understood.errors},
-        "kinds": {one.kind: {"objects": one.objects, "digest": one.digest(), **one.counts} for one in condition.watching()},
+        "policies": {c.id: {"mode": c.mode, **_stored(results, c)} for c in snapshot.policies} if snapshot else {},
+        "overlooked": list(results.registered.overlooked),
+        "rejected": {id_of(key): list(one.understood.errors) for key, one in results.entries.items() if one.understood.errors},
+        "kinds": {one.kind: {"objects": one.objects, "digest": one.digest(), **one.counts} for one in results.watching()},
     }
 
 
-def _stored(condition: ReplicaState, compiled: Compiled) -> dict[str, Any]:
+def _stored(results: ReloadResults, compiled: Compiled) -> dict[str, Any]:
     policy = compiled.policy
     kind = "ClusterGPUPolicy" if policy.namespace is None else "GPUPolicy"
-    entry = condition.entries.get((kind, policy.namespace or "", policy.name))
+    entry = results.entries.get((kind, policy.namespace or "", policy.name))
     if entry is None:
         return {}
     acting = entry.last_good.get("generation") if entry.last_good else None

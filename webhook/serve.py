@@ -31,10 +31,10 @@ from sources.sources import SourcesError
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook import health, memory
-from webhook.admission.app import App, Replica, starlette_of
+from webhook.admission.app import AdmissionState, App, starlette_of
 from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
-from webhook.reload.condition import ReplicaState, collect_file_checks
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
+from webhook.reload.reload_results import ReloadResults, collect_file_checks
 from webhook.reload.shared_certificate import SharedCertificate, keep_rules
 from webhook.settings import ServeSettings, url
 
@@ -65,20 +65,20 @@ class Process:
         self._health_listener = listen("--health", *settings.health)
         self._metrics = Metrics(settings.version)
         self.log_line_dropped = self._metrics.log_line_dropped
-        self._replica = Replica(limits=settings.limits, metrics=self._metrics)
-        self._condition = ReplicaState(replica=self._replica)
-        self._metrics.also(partial(collect_file_checks, self._condition.files_checked_at))
+        self._admission = AdmissionState(limits=settings.limits, metrics=self._metrics)
+        self._results = ReloadResults(admission=self._admission)
+        self._metrics.also(partial(collect_file_checks, self._results.files_checked_at))
         source = _certificates(settings)
         self._shared = source if isinstance(source, SharedCertificate) else None
         if self._shared is not None:
-            self._condition.certificate_waiting = self._shared.waiting
-            self._condition.verifiers_ahead = self._shared.verifiers_ahead
+            self._results.certificate_waiting = self._shared.waiting
+            self._results.verifiers_ahead = self._shared.verifiers_ahead
             self._metrics.also(self._shared.collect_metrics)
         callers = read_callers(settings.client_ca) if settings.client_ca else ""
         self._client_names = frozenset(settings.client_names)
-        self._certificate = CertificateWatcher(source, self._condition, callers)
+        self._certificate = CertificateWatcher(source, self._results, callers)
         self._cluster = settings.cluster
-        self._policies = _policies(settings, self._condition)
+        self._policies = _policies(settings, self._results)
         self._addresses = {  # taken now: a closed listener has none
             "url": url("https", settings.host, self._listener.getsockname()[1]),
             "health": url("http", settings.health[0], self._health_listener.getsockname()[1]),
@@ -121,12 +121,12 @@ class Process:
 
     async def _answer(self) -> tuple[Server, Server]:
         """Start answering on both ports."""
-        app = App(self._replica)
+        app = App(self._admission)
         app.overload.watch(asyncio.get_running_loop())
         calls = Server(starlette_of(app), self._certificate.live.context, self._limits, self._metrics.cut, names=self._client_names)
         await calls.start(self._listener)
         few = replace(self._limits, connections=HEALTH_CONNECTIONS)
-        pages = Server(health.starlette_of(self._condition), None, few, self._metrics.cut, always=health.PROBES)
+        pages = Server(health.starlette_of(self._results), None, few, self._metrics.cut, always=health.PROBES)
         await pages.start(self._health_listener)
         return calls, pages
 
@@ -151,7 +151,7 @@ class Process:
 
     async def _be_a_lame_duck(self, at_once: asyncio.Event) -> None:
         """Go on answering, each answer closing its connection, until nobody sends calls here any more."""
-        self._replica.draining = True
+        self._admission.draining = True
         log.write("stopping", lameDuckSeconds=0 if at_once.is_set() else self._limits.lame_duck)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._limits.lame_duck):
@@ -186,12 +186,12 @@ class Policies(Protocol):
         """Release everything."""
 
 
-def _policies(settings: ServeSettings, condition: ReplicaState) -> Policies:
+def _policies(settings: ServeSettings, results: ReloadResults) -> Policies:
     if settings.cluster is None:
-        return PolicyFileWatcher(settings.sources, condition)
+        return PolicyFileWatcher(settings.sources, results)
     from webhook.reload.cluster_watcher import ClusterWatcher  # with aiohttp, which takes 10 MB and a tenth of a second
 
-    return ClusterWatcher(settings.cluster, settings.sources, condition)
+    return ClusterWatcher(settings.cluster, settings.sources, results)
 
 
 def _certificates(settings: ServeSettings) -> FollowedFiles | SelfSigned | SharedCertificate:

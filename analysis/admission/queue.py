@@ -8,7 +8,7 @@ from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.patch_applier import apply_patch
 from analysis.reviews import workload_review
 from analysis.reviews.decoding import Unreadable
-from analysis.reviews.review import ObjectReview
+from analysis.reviews.review import ObjectRequest
 from kube.tree import Raw
 from policies.pods.queue_systems import KUEUE
 from policies.rules.queues import words
@@ -23,7 +23,7 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
     if manifest.reviewed or not any(subject.template for subject in manifest.subjects):
         return None
     value = manifest.value
-    asked = ObjectReview(
+    asked = ObjectRequest(
         uid="",
         operation="CREATE",
         namespace=manifest.namespace,

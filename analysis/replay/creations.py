@@ -21,7 +21,7 @@ Passed = Literal[
     "accelerator", "stage", "dry-run", "resource", "verb", "update", "level", "truncated", "early", "excluded", "namespace",
     "repeated", "large", "unshaped", "kind", "unreadable", "beginning", "end", "long", "reports",
 ]  # fmt: skip
-"""Why an entry is passed over; ``cli.replaying.statements`` has a sentence for each."""
+"""Why an entry is passed over; ``cli.replaying.output`` has a sentence for each."""
 REPORTS = ("Report", "PolicyReport", "ClusterReport", "ClusterPolicyReport")
 
 

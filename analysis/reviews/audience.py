@@ -44,10 +44,10 @@ def _annotations(pod: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping_at(mapping_at(pod, "metadata", ()), "annotations", ("metadata",))
 
 
-def for_author(verdict: Verdict, made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def for_author(verdict: Verdict, value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the code and the text of the warnings for whoever makes an object: the remarks meant for authors, and what policies in Warn
     would deny."""
-    yield from ((remark.code, str(remark)) for remark in warned(verdict.remarks, verdict.violations, made))
+    yield from ((remark.code, str(remark)) for remark in warned(verdict.remarks, verdict.violations, value))
     for outcome in (w for w in verdict.audit_outcomes if w.mode == "Warn"):
         yield from ((v.code, f"{v.code} ({describe_outcome(outcome)}): {v.fact}; {v.fix}") for v in outcome.violations)
 

@@ -23,13 +23,13 @@ DENIED = "denied"
 
 def audit_annotations(verdict: Verdict) -> dict[str, str]:
     """Return the annotations by key, without empty ones."""
-    found: dict[str, str] = {}
+    annotations: dict[str, str] = {}
     audit_outcomes = audit_records(verdict)
     if audit_outcomes:
-        found[WOULD] = _json(audit_outcomes)
+        annotations[WOULD] = _json(audit_outcomes)
     if verdict.violations:
-        found[DENIED] = _json(list(denial_records(verdict.violations)))
-    return found
+        annotations[DENIED] = _json(list(denial_records(verdict.violations)))
+    return annotations
 
 
 def _json(value: list[dict[str, Any]]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from analysis.reviews import review
-from analysis.reviews.review import ObjectReview, ReviewError
+from analysis.reviews.review import ObjectRequest, ReviewError
 from policies.claims import cel
 from policies.claims.claim_request import ClaimRequest
 from policies.facts import device_requests
@@ -28,25 +28,25 @@ KINDS = {
 """API group and resource -> kind."""
 
 
-def request_of(review: ObjectReview, phase: Phase) -> ClaimRequest:
+def request_of(request: ObjectRequest, phase: Phase) -> ClaimRequest:
     """Return the request that is judged."""
-    return ClaimRequest(user=review.user, kind=review.kind, made=review.value, phase=phase)
+    return ClaimRequest(user=request.user, kind=request.kind, made=request.value, phase=phase)
 
 
-def size_of(review: ObjectReview) -> int:
-    """Return the bytes of what is judged, for the bound ``decoding.MOST_READ``, without the selectors that policies write: else a
-    claim could be too large for its second call."""
+def size_of(request: ObjectRequest) -> int:
+    """Return the bytes of what is judged, for the bound ``policies.work_budget.MOST_READ``, without the selectors that
+    policies write: else a claim could be too large for its second call."""
     read: list[Any] = []
-    for request in device_requests.written_requests(review.kind, review.value):
-        authors = [text for text in device_requests.expressions(request.value) if cel.parse_demand(text) is None]
-        read.append((tuple(device_requests.choice(request.value)), authors))
+    for device_request in device_requests.written_requests(request.kind, request.value):
+        authors = [text for text in device_requests.expressions(device_request.value) if cel.parse_demand(text) is None]
+        read.append((tuple(device_requests.choice(device_request.value)), authors))
     try:
         return len(orjson.dumps(read))
     except orjson.JSONEncodeError:  # it reads deeper nests and larger numbers than it writes
         return MOST_READ + 1
 
 
-def from_document(document: object) -> ObjectReview:
+def from_document(document: object) -> ObjectRequest:
     """Return the review of a document whose resource is in ``KINDS``. Raises ReviewError(400)."""
     request = review.request_in(document)
     review.expect_no_subresource(request, "claims")

@@ -14,10 +14,10 @@ import orjson
 from documents import json_depth
 from kube.tree import Raw
 
-LARGEST_MENDED = 84 * 2**10
-"""The most bytes of a review that is read again after orjson has denied it: enough for the 10,000 levels
+LARGEST_REPAIRED = 84 * 2**10
+"""The most bytes of a review that is read again after orjson has rejected it: enough for the 10,000 levels
 that Go reads. No review is that deep unless made so on purpose."""
-MOST_MENDED = 11_000
+MOST_REPAIRED = 11_000
 """The most commas and brackets of such a review: each takes a microsecond, and 1,000 are left beside those
 levels."""
 _FIX_JSON = "remove values nested over 1,000 levels deep or with invalid Unicode or numbers (also in managedFields), and create it again"
@@ -41,7 +41,7 @@ class ReviewError(Exception):
 class Unreadable(ReviewError):
     """Something that an author may have written cannot be read.
 
-    It is answered by the review's head (``unread_reviews``), and by status 400 only where there is no head.
+    It is answered by the review's head (``unevaluated_reviews``), and by status 400 only where there is no head.
     """
 
     def __init__(self, sentence: str, fix: str = "write it in the form that Kubernetes expects") -> None:
@@ -72,7 +72,7 @@ def decode_body(body: bytes) -> object:
 
 
 def _repaired(body: bytes, why: ValueError) -> object:
-    if len(body) <= LARGEST_MENDED and _marks(body) <= MOST_MENDED:
+    if len(body) <= LARGEST_REPAIRED and _marks(body) <= MOST_REPAIRED:
         with contextlib.suppress(ValueError):
             return json_depth.loads(body)
     raise Unreadable(f"the body is not JSON: {why}", _FIX_JSON) from None

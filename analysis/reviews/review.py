@@ -25,6 +25,7 @@ from kube.review import (
     PODS,
     WARNING_LENGTH,
     WARNINGS_TOTAL,
+    allow,
     deny,
     object_name,
     old_object,
@@ -38,7 +39,7 @@ from policies.verdict import Remark, Verdict, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectReview:
+class ObjectRequest:
     """The fields that are read of an AdmissionReview of a claim, its template or a workload."""
 
     uid: str
@@ -85,9 +86,9 @@ def from_document(document: object, phase: Phase = "mutate") -> Request:
     )
 
 
-def read_object(request: Raw, value: Raw, kind: str, api_version: str = "") -> ObjectReview:
+def read_object(request: Raw, value: Raw, kind: str, api_version: str = "") -> ObjectRequest:
     """Return the review of an object that is no pod. Raises ReviewError(400)."""
-    return ObjectReview(
+    return ObjectRequest(
         uid=text_in(request, "uid"),
         operation=operation_in(request),
         namespace=text_in(request, "namespace"),
@@ -102,32 +103,32 @@ def read_object(request: Raw, value: Raw, kind: str, api_version: str = "") -> O
 
 
 def answer_review(
-    review: Request, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", workload: str = ""
+    request: Request, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", workload: str = ""
 ) -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every
     reason. ``console_url``: where to look, named at the end of a denial, and as the last warning; ``workload``: as
     ``console_link.controller`` returns it."""
-    response = _respond(review, verdict, phase, console_url, workload)
-    warned = list(audience.for_author(verdict, review.pod))
+    response = _respond(request, verdict, phase, console_url, workload)
+    warned = list(audience.for_author(verdict, request.pod))
     see = console_link.see(console_url, workload, warned[0][0]) if console_url and warned else ""
     return sent(response, (text for _, text in warned), see)
 
 
-def answer_object(review: ObjectReview, verdict: Verdict, phase: Phase, console_url: str = "") -> Raw:
+def answer_object(request: ObjectRequest, verdict: Verdict, phase: Phase, console_url: str = "") -> Raw:
     """Return the AdmissionReview to send back of a claim or a workload, as ``answer_review`` does of a pod."""
-    return sent(_respond(review, verdict, phase, console_url), (text for _, text in audience.for_author(verdict, {})))
+    return sent(_respond(request, verdict, phase, console_url), (text for _, text in audience.for_author(verdict, {})))
 
 
-def _respond(review: Request | ObjectReview, verdict: Verdict, phase: Phase, console_url: str = "", workload: str = "") -> Raw:
+def _respond(request: Request | ObjectRequest, verdict: Verdict, phase: Phase, console_url: str = "", workload: str = "") -> Raw:
     """Return the response without warnings: allowed, with the patch if the phase is mutate, or denied with every reason."""
     if verdict.violations:
-        response = deny(review.uid, denial(verdict.violations, console_url, workload))
+        response = deny(request.uid, denial(verdict.violations, console_url, workload))
     elif verdict.patch and phase == "mutate":
         patch = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
-        response = {"uid": review.uid, "allowed": True, "patchType": "JSONPatch", "patch": patch}
+        response = {**allow(request.uid), "patchType": "JSONPatch", "patch": patch}
     else:
-        response = {"uid": review.uid, "allowed": True}
-    if not review.dry_run and (annotations := audit_annotations(verdict)):
+        response = allow(request.uid)
+    if not request.dry_run and (annotations := audit_annotations(verdict)):
         response["auditAnnotations"] = annotations
     return response
 
@@ -203,10 +204,10 @@ def operation_in(request: dict[str, Any]) -> Operation:
 
 def _subresource_in(request: dict[str, Any]) -> str:
     """Return the subresource, "" for the pod itself. Raises ReviewError(400) for any but ``resize``."""
-    found = request.get("subResource") or ""
-    if found in ("", "resize"):
-        return str(found)
-    raise ReviewError(400, f"request.subResource is {show_json(found)}; send only pods here, or their subresource resize")
+    subresource = request.get("subResource") or ""
+    if subresource in ("", "resize"):
+        return str(subresource)
+    raise ReviewError(400, f"request.subResource is {show_json(subresource)}; send only pods here, or their subresource resize")
 
 
 def expect_no_subresource(request: Raw, wanted: str) -> None:

@@ -19,9 +19,9 @@ from analysis.kueue import places
 from analysis.reviews import audience as warnings
 from analysis.reviews import review
 from analysis.reviews.decoding import decode_body, encoded
-from analysis.reviews.review import ObjectReview, ReviewError, Unreadable
+from analysis.reviews.review import ObjectRequest, ReviewError, Unreadable
 from documents.yaml_reader import one_value
-from kube.review import PODS, WARNING_LENGTH, object_kind, resource_of
+from kube.review import PODS, WARNING_LENGTH, allow, object_kind, resource_of
 from kube.tree import Path, Raw, dotted
 from policies import work_budget
 from policies.document import Document, InputError
@@ -47,13 +47,13 @@ MOST_TEMPLATES = 16
 ten, a body of 3 MiB could hold 20,000."""
 
 
-def parse(body: bytes) -> ObjectReview:
+def parse(body: bytes) -> ObjectRequest:
     """Return the review in ``body``. Raises ReviewError(400) for what is no review, for pods, and for other operations than CREATE and
     UPDATE."""
     return from_document(decode_body(body))
 
 
-def from_document(document: object) -> ObjectReview:
+def from_document(document: object) -> ObjectRequest:
     """Return the review in a decoded document, as ``parse`` does."""
     request = review.request_in(document)
     _expect_workload(document, request)
@@ -81,23 +81,25 @@ def _notice(variant: str, **values: object) -> Advice:
 UNJUDGED = "BERTH-002"
 
 
-def advise(asked: ObjectReview, snapshot: Snapshot) -> tuple[Advice, ...]:
+def advise(request: ObjectRequest, snapshot: Snapshot) -> tuple[Advice, ...]:
     """Return the advice, each sentence once; none where its pods request no accelerator."""
-    owner = describing(snapshot.catalog, asked.api_version, asked.kind, name=asked.name, namespace=asked.namespace)
+    owner = describing(snapshot.catalog, request.api_version, request.kind, name=request.name, namespace=request.namespace)
     if owner is None:
         return ()
-    made = list(islice(pods_of(Document(file="", value=asked.value), owner, snapshot.catalog, AROUND), MOST_TEMPLATES + 1))
-    judged = made[:MOST_TEMPLATES]
-    read = snapshot.facts_for(asked.namespace).reads
-    if sum(_size(one, read) for one in judged) > MOST_READ:
+    templates = list(islice(pods_of(Document(file="", value=request.value), owner, snapshot.catalog, AROUND), MOST_TEMPLATES + 1))
+    judged = templates[:MOST_TEMPLATES]
+    read = snapshot.facts_for(request.namespace).reads
+    if sum(_size(templated, read) for templated in judged) > MOST_READ:
         return (_notice("too large"),)
-    facts = _for_advice(snapshot.facts_for(asked.namespace), len(judged))
-    advice = dict.fromkeys(s for one in judged for s in _sentences(one, asked, facts, several=len(made) > 1))
-    waits = places.remarks(asked.value, owner, snapshot.facts_for(asked.namespace), AROUND) if asked.operation == "CREATE" else ()
-    ignored = words.of_workload(asked.value, snapshot.catalog)
-    own = ignored if ignored and any(_asks(one, asked, facts) for one in judged) else ()
+    facts = _for_advice(snapshot.facts_for(request.namespace), len(judged))
+    advice = dict.fromkeys(
+        sentence for templated in judged for sentence in _sentences(templated, request, facts, several=len(templates) > 1)
+    )
+    waits = places.remarks(request.value, owner, snapshot.facts_for(request.namespace), AROUND) if request.operation == "CREATE" else ()
+    ignored = words.of_workload(request.value, snapshot.catalog)
+    own = ignored if ignored and any(_requests_accelerator(templated, request, facts) for templated in judged) else ()
     advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in (*waits, *own))
-    if len(made) > MOST_TEMPLATES:
+    if len(templates) > MOST_TEMPLATES:
         advice[_notice("too many", most=MOST_TEMPLATES)] = None
     return tuple(advice)
 
@@ -109,44 +111,48 @@ def _for_advice(facts: Facts, templates: int) -> Facts:
     return replace(facts, policies=tuple(c for c in facts.policies if c.mode == "Enforce" or c in warns))
 
 
-def _size(made: Templated | InputError, read: Reads) -> int:
+def _size(templated: Templated | InputError, read: Reads) -> int:
     """Return the bytes that would be judged."""
-    if isinstance(made, InputError):
+    if isinstance(templated, InputError):
         return 0
     try:
-        return len(encoded(extract(made.pod, read))) if work_budget.items(made.pod) <= work_budget.MOST else MOST_READ + 1
+        return len(encoded(extract(templated.pod, read))) if work_budget.items(templated.pod) <= work_budget.MOST else MOST_READ + 1
     except ReviewError:
         return MOST_READ + 1
 
 
-def answer_advice(asked: ObjectReview, advice: Sequence[Advice], console_url: str = "") -> dict[str, Any]:
+def answer_advice(request: ObjectRequest, advice: Sequence[Advice], console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed, with as many of the sentences as the API server
     keeps, and where to look once the workload is there."""
-    wording = console_link.link_workload(asked.namespace, asked.kind, asked.name)
+    wording = console_link.link_workload(request.namespace, request.kind, request.name)
     see = console_link.see(console_url, wording, advice[0].code) if console_url and advice else ""
-    return review.sent({"uid": asked.uid, "allowed": True}, [one.text for one in advice], see)
+    return review.sent(allow(request.uid), [sentence.text for sentence in advice], see)
 
 
-def _sentences(made: Templated | InputError, asked: ObjectReview, facts: Facts, *, several: bool) -> Iterator[Advice]:
-    if isinstance(made, InputError):
-        yield _notice("template", where=dotted(made.path), message=made.message)
+def _sentences(templated: Templated | InputError, request: ObjectRequest, facts: Facts, *, several: bool) -> Iterator[Advice]:
+    if isinstance(templated, InputError):
+        yield _notice("template", where=dotted(templated.path), message=templated.message)
         return
-    for error in made.unread:
+    for error in templated.unread:
         yield _notice("part", where=dotted(error.path), message=error.message)
-    pod = alone_in_kueue(made.pod, facts.snapshot.queues)
-    request = Request(namespace=asked.namespace, user=made.user, pod=pod, dry_run=asked.dry_run)
-    wording = _TemplateWording(dotted(made.template), made.parts, several)
-    yield from _of_pod(wording, preview_admission(request, facts), pod)
+    pod = alone_in_kueue(templated.pod, facts.snapshot.queues)
+    wording = _TemplateWording(dotted(templated.template), templated.parts, several)
+    yield from _advise_on_pod(wording, preview_admission(_pod_request(request, templated, pod), facts), pod)
 
 
-def _asks(made: Templated | InputError, asked: ObjectReview, facts: Facts) -> bool:
+def _requests_accelerator(templated: Templated | InputError, request: ObjectRequest, facts: Facts) -> bool:
     """Return whether the pods of a template request an accelerator."""
-    if isinstance(made, InputError):
+    if isinstance(templated, InputError):
         return False
-    return preview_admission(Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run), facts).judged
+    return preview_admission(_pod_request(request, templated, templated.pod), facts).judged
 
 
-def _of_pod(wording: _TemplateWording, judged: AdmittedPod, pod: dict[str, Any]) -> Iterator[Advice]:
+def _pod_request(request: ObjectRequest, templated: Templated, pod: Raw) -> Request:
+    """Return the request that creates a pod of a template."""
+    return Request(namespace=request.namespace, user=templated.user, pod=pod, dry_run=request.dry_run)
+
+
+def _advise_on_pod(wording: _TemplateWording, judged: AdmittedPod, pod: dict[str, Any]) -> Iterator[Advice]:
     """Yield the advice in the order of the answer for a pod, after the denials."""
     yield from (Advice(violation.code, wording.denied(violation)) for violation in judged.violations)
     yield from (Advice(remark.code, wording.remark(remark)) for remark in warnings.warned(judged.remarks, judged.violations, pod))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from analysis.kueue import places
 from analysis.reviews import claim_review
 from analysis.reviews.decoding import Unreadable
-from analysis.reviews.review import ObjectReview
+from analysis.reviews.review import ObjectRequest
 from analysis.reviews.workload_advice import AROUND
 from kube.pod import PodError
 from kube.review import PODS
@@ -28,41 +28,41 @@ def may_be_workload(resource: tuple[str, str] | None) -> bool:
     return resource is not None and resource != PODS and resource[0] != claim_review.GROUP
 
 
-def evaluate_workload(review: ObjectReview, snapshot: Snapshot) -> Verdict:
+def evaluate_workload(request: ObjectRequest, snapshot: Snapshot) -> Verdict:
     """Judge a workload that is made or changed: what an update leaves as it was passes. Raises Unreadable."""
-    made = _read(review, snapshot)
-    if made is None:
+    workload = _read(request, snapshot)
+    if workload is None:
         return Verdict(judged=False)
-    facts = snapshot.facts_for(review.namespace)
-    verdict, remarks = _queued(review, made, facts), _waiting(review, made, facts)
+    facts = snapshot.facts_for(request.namespace)
+    verdict, remarks = _queued(request, workload, facts), _waiting(request, workload, facts)
     if not remarks or verdict.violations:
         return verdict
     return replace(verdict, remarks=(*verdict.remarks, *remarks), judged=True)
 
 
-def _queued(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> Verdict:
+def _queued(request: ObjectRequest, workload: QueuedWorkload, facts: Facts) -> Verdict:
     """Return the verdict of policies on its queue. Raises Unreadable."""
     if not queue_verdict.speaks(facts, "validate"):
         return Verdict(judged=False)
-    update = review.operation == "UPDATE"
+    update = request.operation == "UPDATE"
     try:
-        return queue_verdict.evaluate_queue(made, facts, "validate", update=update, before=_before(review, made, facts))
+        return queue_verdict.evaluate_queue(workload, facts, "validate", update=update, before=_before(request, workload, facts))
     except _UNREAD as error:
         if not queue_verdict.requires(facts):
             return Verdict(judged=False)
         raise _unreadable(error) from None
 
 
-def _waiting(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> tuple[Remark, ...]:
+def _waiting(request: ObjectRequest, workload: QueuedWorkload, facts: Facts) -> tuple[Remark, ...]:
     """Return why a workload that is made, or moved to another queue of Kueue's, waits for ever."""
-    queue, before = (map_at(value, "metadata", "labels").get(QUEUE_NAME) for value in (made.value, review.old))
-    moved = review.operation == "CREATE" or (review.old is not None and queue != before)
-    return places.remarks(made.value, made.owner, facts, AROUND) if moved else ()
+    queue, before = (map_at(value, "metadata", "labels").get(QUEUE_NAME) for value in (workload.value, request.old))
+    moved = request.operation == "CREATE" or (request.old is not None and queue != before)
+    return places.remarks(workload.value, workload.owner, facts, AROUND) if moved else ()
 
 
-def _before(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> QueuedWorkload | None:
+def _before(request: ObjectRequest, workload: QueuedWorkload, facts: Facts) -> QueuedWorkload | None:
     """Return the workload before an update; None if that can't be read."""
-    before = made.of(review.old) if review.old is not None else None
+    before = workload.of(request.old) if request.old is not None else None
     try:
         if before is not None:
             queued.read_pods(before, facts)
@@ -71,21 +71,23 @@ def _before(review: ObjectReview, made: QueuedWorkload, facts: Facts) -> QueuedW
     return before
 
 
-def label_workload(review: ObjectReview, snapshot: Snapshot) -> Verdict:
+def label_workload(request: ObjectRequest, snapshot: Snapshot) -> Verdict:
     """Return what defaults make of a new workload, and what policies in Audit and Warn would. One that can't be read is left as it is."""
-    facts = snapshot.facts_for(review.namespace)
-    made = _read(review, snapshot) if review.operation == "CREATE" and queue_verdict.speaks(facts, "mutate") else None
+    facts = snapshot.facts_for(request.namespace)
+    workload = _read(request, snapshot) if request.operation == "CREATE" and queue_verdict.speaks(facts, "mutate") else None
     try:
-        return queue_verdict.evaluate_queue(made, facts, "mutate") if made is not None else Verdict(judged=False)
+        return queue_verdict.evaluate_queue(workload, facts, "mutate") if workload is not None else Verdict(judged=False)
     except _UNREAD:
         return Verdict(judged=False)
 
 
-def _read(review: ObjectReview, snapshot: Snapshot) -> QueuedWorkload | None:
+def _read(request: ObjectRequest, snapshot: Snapshot) -> QueuedWorkload | None:
     """Return the workload; None for a kind that describes no pods."""
     catalog = snapshot.catalog
-    owner = describing(catalog, review.api_version, review.kind, name=review.name, namespace=review.namespace)
-    return QueuedWorkload(user=review.user, value=review.value, catalog=catalog, owner=owner, around=AROUND) if owner is not None else None
+    owner = describing(catalog, request.api_version, request.kind, name=request.name, namespace=request.namespace)
+    return (
+        QueuedWorkload(user=request.user, value=request.value, catalog=catalog, owner=owner, around=AROUND) if owner is not None else None
+    )
 
 
 def _unreadable(error: Exception) -> Unreadable:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from cli.help.tree import Command, Kind, Option, OptionValue, command
-from cli.main import find_subcommand, guarded
+from cli.help.tree import Argument, Command, Kind, OptionValue, command
+from cli.main import SUBCOMMANDS, find_subcommand, guarded
 
 FILES, NO_SPACE, NOTHING, FOLDERS = 0, 2, 4, 16
 """ShellCompDirective of github.com/spf13/cobra (completions.go): what the shell does besides; the numbers are bits."""
-_DIRECTIVES: dict[Kind, int] = {"words": NOTHING, "list": NOTHING | NO_SPACE, "files": FILES, "folders": FOLDERS, "anything": NOTHING}
+_DIRECTIVES: dict[Kind, int] = {"list": NOTHING | NO_SPACE, "files": FILES, "folders": FOLDERS}
 _Candidate = tuple[str, str]
 """A word and what it means."""
 
@@ -36,10 +36,10 @@ def candidates(words: Sequence[str]) -> tuple[list[_Candidate], int]:
     *before, current = words or [""]
     known = command(next(iter(find_subcommand(before)), ""))
     flag, equals, begun = current.partition("=")
-    if equals and (option := _valued(known, flag)) is not None and option.typed is not None:
+    if equals and (option := _valued(known, flag)) is not None:
         found, directive = _of(option.typed, begun)
         return [(f"{flag}={word}", about) for word, about in found], directive
-    if before and (option := _valued(known, before[-1])) is not None and option.typed is not None:
+    if before and (option := _valued(known, before[-1])) is not None:
         return _of(option.typed, current)
     if current.startswith("-"):
         flags = ((flag, one.help) for one in known.options for flag in one.flags)
@@ -47,13 +47,11 @@ def candidates(words: Sequence[str]) -> tuple[list[_Candidate], int]:
     return _in_place(known, current)
 
 
-def _valued(known: Command, flag: str) -> Option | None:
-    return next((one for one in known.options if flag in one.flags and one.typed is not None), None)
+def _valued(known: Command, flag: str) -> Argument | None:
+    return next((one for one in known.options if flag in one.flags and not one.is_switch), None)
 
 
 def _in_place(known: Command, current: str) -> tuple[list[_Candidate], int]:
-    from cli.main import SUBCOMMANDS
-
     if not known.name:
         return _begun(((name, about) for name, (_, about) in SUBCOMMANDS.items()), current), NOTHING
     found = [_of(place.typed, current) for place in known.places]
@@ -62,7 +60,8 @@ def _in_place(known: Command, current: str) -> tuple[list[_Candidate], int]:
 
 def _of(typed: OptionValue, begun: str) -> tuple[list[_Candidate], int]:
     before, comma, last = begun.rpartition(",") if typed.kind == "list" else ("", "", begun)
-    return [(f"{before}{comma}{word}", "") for word, _ in _begun(((word, "") for word in typed.words), last)], _DIRECTIVES[typed.kind]
+    words = _begun(((word, "") for word in typed.words), last)
+    return [(f"{before}{comma}{word}", "") for word, _ in words], _DIRECTIVES.get(typed.kind, NOTHING)
 
 
 def _begun(found: Iterator[_Candidate], begun: str) -> list[_Candidate]:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from cli import VERSION
-from cli.help.tree import Command, Option, Positional
+from cli.help.tree import Argument, Command
 
 _ABOUT = (
     "Berth is an admission server for Kubernetes that applies typed GPU policies to pods before the scheduler sees them: it adds "
@@ -72,14 +72,14 @@ def _command(command: Command) -> Iterator[str]:
         yield from (".PP", _text(f"{what}:"), ".PP", ".RS 4", ".nf", _inline(line), ".fi", ".RE")
 
 
-def _usage(place: Positional) -> str:
+def _usage(place: Argument) -> str:
     name = f"{place.name} ..." if place.repeated else place.name
     return f"[{name}]" if place.optional else name
 
 
-def _option(option: Option) -> Iterator[str]:
+def _option(option: Argument) -> Iterator[str]:
     flags = ", ".join(f"\\fB{_inline(flag)}\\fR" for flag in option.flags)
-    value = "" if option.typed is None else f" \\fI{_inline(option.name)}\\fR"
+    value = "" if option.is_switch else f" \\fI{_inline(option.name)}\\fR"
     yield from (".TP", f"{flags}{value}", _text(option.help))
 
 

@@ -12,9 +12,9 @@ from typing import Literal
 from cli.main import SUBCOMMANDS, parser
 from cli.parser import Parser
 
-Kind = Literal["words", "list", "files", "folders", "anything"]
+Kind = Literal["words", "list", "files", "folders", "anything", "nothing"]
 """What is typed for an option or in a place: one of some words, several of them with commas between, files, folders, or what nobody but the
-author knows."""
+author knows. Nothing is typed for a switch."""
 _BY_METAVAR: Mapping[str, Kind] = {"FILE": "files", "PATH": "files", "DIR": "folders"}
 
 
@@ -27,27 +27,21 @@ class OptionValue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """An option. ``typed`` is None for a switch."""
+class Argument:
+    """An option, or a word or words that are none."""
 
     flags: tuple[str, ...]
-    """Short ones first."""
-    typed: OptionValue | None
+    """Short ones first; empty for what is no option."""
+    typed: OptionValue
     name: str
     """What stands for its value in help, such as FILE."""
     help: str
     repeated: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Positional:
-    """A word, or words, that are no options."""
-
-    name: str
-    typed: OptionValue
-    help: str
-    repeated: bool
     optional: bool
+
+    @property
+    def is_switch(self) -> bool:
+        return self.typed.kind == "nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +50,8 @@ class Command:
 
     name: str
     summary: str
-    options: tuple[Option, ...]
-    places: tuple[Positional, ...]
+    options: tuple[Argument, ...]
+    places: tuple[Argument, ...]
     parser: Parser
 
 
@@ -76,17 +70,21 @@ def command(name: str) -> Command:
 
 
 def _command(name: str, summary: str, found: Parser) -> Command:
-    options, places = [], []
-    for action in (action for action in found._actions if action.help != argparse.SUPPRESS):
-        repeated = action.nargs in ("+", "*") or isinstance(action, argparse._AppendAction)
-        if action.option_strings:
-            flags = tuple(sorted(action.option_strings, key=len))
-            typed = None if action.nargs == 0 else _typed(action)
-            options.append(Option(flags=flags, typed=typed, name=_name(action), help=help_of(found, action), repeated=repeated))
-        else:
-            optional, help_ = action.nargs in ("?", "*"), help_of(found, action)
-            places.append(Positional(name=_name(action), typed=_typed(action), help=help_, repeated=repeated, optional=optional))
-    return Command(name=name, summary=summary, options=tuple(options), places=tuple(places), parser=found)
+    arguments = [_argument(found, action) for action in found._actions if action.help != argparse.SUPPRESS]
+    options = tuple(argument for argument in arguments if argument.flags)
+    places = tuple(argument for argument in arguments if not argument.flags)
+    return Command(name=name, summary=summary, options=options, places=places, parser=found)
+
+
+def _argument(command: Parser, action: argparse.Action) -> Argument:
+    return Argument(
+        flags=tuple(sorted(action.option_strings, key=len)),
+        typed=_typed(action),
+        name=_name(action),
+        help=help_of(command, action),
+        repeated=action.nargs in ("+", "*") or isinstance(action, argparse._AppendAction),
+        optional=action.nargs in ("?", "*"),
+    )
 
 
 def _name(action: argparse.Action) -> str:
@@ -101,6 +99,8 @@ def help_of(found: argparse.ArgumentParser, action: argparse.Action) -> str:
 
 
 def _typed(action: argparse.Action) -> OptionValue:
+    if action.nargs == 0:
+        return OptionValue(kind="nothing")
     if action.choices is not None:
         return OptionValue(kind="words", words=tuple(map(str, action.choices)))
     if known := _known(str(action.metavar)):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from analysis.audit.assessment import Assessment
 from analysis.audit.ledger import Ledger
 from analysis.conditions.server_mode import as_served
-from analysis.scan.exposure import exposure
 from catalog.prices import Prices, prices
 from cli import VERSION
 from cli.options import (
@@ -24,13 +23,12 @@ from cli.options import (
     in_mode,
     no_policies,
     origin_from,
+    read_cluster,
     say_capped,
     snapshot_from,
     sources_from,
 )
 from cli.output import stderr
-from cli.output.audit import answer
-from cli.output.audit.answer import AuditAnswer
 from cli.terminal import screen
 from cli.terminal.progress import each, reading
 from documents.prices import read_prices
@@ -114,17 +112,13 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.in_cluster:
         raise InputError(file="--in-cluster", message="needs --serve; to read a cluster once, use --kubeconfig FILE")
-    from sources.scanned_cluster import age
-    from sources.state import read_whole
+    from cli.output.audit import answer  # imports aiohttp
 
     origin = origin_from(args)
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
-    with reading() as progress:
-        found = read_whole(origin, args.namespace, catalog, progress.read, _INSTEAD)
-    for reason in found.unread.values():
-        stderr.say(f"{reason}; results that depend on it are unknown")
+    found = read_cluster(args, catalog, _INSTEAD)
     if args.policies:
         snapshot: Snapshot = snapshot_from(args, state=found.facts, all_nodes=found.all_nodes)
     elif found.installed:
@@ -141,8 +135,7 @@ def run(args: argparse.Namespace) -> int:
     for pod in each("evaluated", "pods", found.pods):
         if (audited := assessment.of(pod)) is not None:
             ledger.put(audited)
-    shown = AuditAnswer(ledger=ledger, snapshot=snapshot, exposure=lambda pod: exposure(pod, snapshot, age(pod.created)))
-    sys.stdout.write(answer.format_answer(args.output, shown, screen.output()))
+    sys.stdout.write(answer.format_answer(args.output, ledger, snapshot, screen.output()))
     return 0
 
 
@@ -177,8 +170,6 @@ def _preview(args: argparse.Namespace, found: ClusterState, snapshot: Snapshot, 
     """Print what switching a policy to Enforce would do."""
     from cli.replaying import existing, preview, processes
     from cli.replaying.comparison import Comparison
-    from cli.replaying.total import Total
-    from documents.recordings.pieces import Piece, pieces
 
     name, catalog = args.enforce_preview, snapshot.catalog
     if args.policies:
@@ -186,19 +177,10 @@ def _preview(args: argparse.Namespace, found: ClusterState, snapshot: Snapshot, 
     else:
         now = preview.of_cluster(found, name, catalog, chosen)
     compared = Comparison(now=now, then=snapshot, prices=cost, diffs=False, anew=True, namespace=args.namespace)
-    runs = Total()
-    runs.add(Piece("cluster", "documents"), existing.count_existing(found.pods, found.owners, compared.start(), now.cluster.nodes))
-    recorded = Total() if args.recordings else None
-    if recorded is not None:
-        for one in each(
-            "evaluated", "parts of the recordings", processes.replay_pieces(pieces(args.recordings), compared, processes.cores())
-        ):
-            if isinstance(one, InputError):
-                recorded.fail(one)
-            else:
-                recorded.add(*one)
-        for error in recorded.errors:
-            print(stderr.line(error), file=sys.stderr)
+    runs = existing.count_existing(found.pods, found.owners, compared)
+    recorded = processes.replay_files(args.recordings, compared) if args.recordings else None
+    for error in recorded.errors if recorded is not None else ():
+        print(stderr.line(error), file=sys.stderr)
     sys.stdout.writelines(f"{line}\n" for line in preview.preview_lines(name, runs, recorded, screen.output()))
     return 2 if recorded is not None and recorded.wrong else 0
 

@@ -21,18 +21,16 @@ from cli.options import (
     assumed_platforms,
     no_policies,
     origin_from,
+    read_cluster,
     snapshot_from,
     sources_from,
 )
 from cli.output import stderr
-from cli.replaying import ci_output, existing, processes, statements, text_output
+from cli.replaying import existing, output, processes
 from cli.replaying.comparison import Comparison
 from cli.replaying.total import Total
 from cli.terminal import screen
-from cli.terminal.progress import Progress, reading
 from documents.prices import read_prices
-from documents.recordings.pieces import Piece, pieces
-from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Updater
 from sources.sources import load_sources, options
@@ -40,7 +38,6 @@ from sources.sources import load_sources, options
 if TYPE_CHECKING:
     from sources.state import ClusterState
 
-CLUSTER = "cluster"
 SAME, OTHERWISE, BAD_INPUT = 0, 1, 2
 
 
@@ -78,14 +75,15 @@ def _count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
-    total = _of_cluster(args) if not args.files or not args.policies else _of_files(args, _from_files(args))
+    from_files = args.files and args.policies
+    total = processes.replay_files(args.files, _from_files(args), args.processes) if from_files else _of_cluster(args)
     if total.reports:
         _add_reported(args, total)
     for error in total.errors:
         print(stderr.line(error), file=sys.stderr)
-    if (nothing := statements.nothing_to_judge(total)) is not None:
+    if (nothing := output.nothing_to_judge(total)) is not None:
         raise nothing
-    told = [*statements.passed_over(total), *statements.uncompared(total)]
+    told = [*output.passed_over(total), *output.uncompared(total)]
     if args.output in ("text", "json"):
         for line in told:
             stderr.say(line)
@@ -95,12 +93,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _lines(form: str, total: Total, told: list[str]) -> Iterable[str]:
     if form == "json":
-        return [text_output.as_json(total).rstrip("\n")]
+        return [output.as_json(total).rstrip("\n")]
     if form == "junit":
-        return [ci_output.junit(total, told).rstrip("\n")]
+        return [output.junit(total, told).rstrip("\n")]
     if form == "github":
-        return ci_output.github(total, told)
-    return text_output.format_text(total, screen.output())
+        return output.github(total, told)
+    return output.format_text(total, screen.output())
 
 
 def _from_files(args: argparse.Namespace) -> Comparison:
@@ -125,18 +123,6 @@ def _old(args: argparse.Namespace, cluster: ClusterState | None = None) -> Snaps
     return load_sources(replace(sources, facts=()), cluster.facts, all_nodes=cluster.all_nodes).snapshot
 
 
-def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
-    total = Total()
-    with Progress() as progress:
-        for one in processes.replay_pieces(pieces(args.files), chosen, args.processes or processes.cores()):
-            if isinstance(one, InputError):
-                total.fail(one)
-            else:
-                total.add(*one)
-            progress.show(f"evaluated {total.tally.all.pods} pods from {sum(total.files.values())} lines")
-    return total
-
-
 def _of_cluster(args: argparse.Namespace) -> Total:
     """Judge the pods of a cluster; or those of files, by the cluster's policies."""
     args = as_of_a_cluster(args)
@@ -144,10 +130,8 @@ def _of_cluster(args: argparse.Namespace) -> Total:
     then = _old(args, found) if args.against else own if args.policies and not args.files else None
     chosen = _compared(args, now, then)
     if args.files:
-        return _of_files(args, chosen)
-    total = Total()
-    total.add(Piece(CLUSTER, "documents"), existing.count_existing(found.pods, found.owners, chosen.start(), now.cluster.nodes))
-    return total
+        return processes.replay_files(args.files, chosen, args.processes)
+    return existing.count_existing(found.pods, found.owners, chosen)
 
 
 def _add_reported(args: argparse.Namespace, total: Total) -> None:
@@ -155,19 +139,14 @@ def _add_reported(args: argparse.Namespace, total: Total) -> None:
     args = as_of_a_cluster(args)
     found, _, now = _cluster(args)
     assessment = Assessment(now, _compared(args, now, None).prices, found.owners)
-    total.add(Piece(CLUSTER, "documents"), existing.counted_by_reports(total.reports, found.pods, assessment))
+    existing.add_reported(total, found.pods, assessment)
 
 
 def _cluster(args: argparse.Namespace) -> tuple[ClusterState, Snapshot | None, Snapshot]:
     """Return what was read of a cluster, its own policies if it has any, and those to judge by, with its facts."""
-    from sources.state import read_whole
-
     origin = origin_from(args)
     catalog, settings = options(sources_from(args))
-    with reading() as progress:
-        found = read_whole(origin, args.namespace, catalog, progress.read)
-    for reason in found.unread.values():
-        stderr.say(f"{reason}; results that depend on it are unknown")
+    found = read_cluster(args, catalog)
     own = Updater(catalog, settings).apply(found.objects, all_nodes=found.all_nodes).snapshot if found.installed else None
     now = snapshot_from(args, state=found.facts, all_nodes=found.all_nodes) if args.policies else own
     if now is None:

@@ -8,25 +8,33 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from analysis.admission_preview import Admission
 from analysis.scan.objects_read import Cluster
 from analysis.scan.report import scan
 from analysis.scan.seen import see
-from analysis.scan.suggestions.written import suggestions
+from analysis.scan.suggestions.written import WrittenSuggestion, comment, suggestions
 from catalog import Catalog
 from catalog.prices import prices
 from cli.options import add_cluster_options, add_from_option, names, origin_from
+from cli.output import stderr
 from cli.terminal import screen
 from cli.terminal.progress import reading
+from documents import yaml_writer
 from documents.prices import read_prices
+from documents.printable import printable
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from sources.sources import DEFAULT_POLICIES, Sources, of_a_cluster, options
 
 LIBRARY = DEFAULT_POLICIES.parent
+WIDTH = 118
+"""Columns of the comment above a suggested policy."""
 
 
 def add_parser(subcommands: Any) -> None:
@@ -63,7 +71,7 @@ def add_parser(subcommands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
-    from cli.output import scan_output, suggested
+    from cli.output import scan_output
     from sources.scanned_cluster import read_scanned
 
     if args.diff and args.output != "text":
@@ -79,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         progress.show("evaluating")
         report = scan(seen, admission)
     if args.suggest:
-        suggested.write(args.suggest, suggestions(seen, report.hits, chosen))
+        write_suggestions(args.suggest, suggestions(seen, report.hits, chosen))
     if args.diff:
         sys.stdout.write(scan_output.format_scan_diff(report.hits, admission, screen.output()))
     elif args.output == "text":
@@ -96,3 +104,35 @@ def shipped(catalog: Catalog, chosen: Options, cluster: Cluster) -> Snapshot:
     policy_set, errors, _ = read_policies([str(LIBRARY)], catalog)
     assert not errors, errors
     return Updater(catalog, chosen).replace_all(policy_set, cluster.facts).snapshot
+
+
+def write_suggestions(folder: str, found: Iterable[WrittenSuggestion]) -> None:
+    """Write them into a folder, which is made if it is not there.
+
+    Raises InputError, and writes nothing, if the folder has another file of such a name.
+    """
+    place = Path(folder)
+    texts = {place / f"{one.suggestion.name}.yaml": format_suggestion(one) for one in found}
+    if not texts:
+        stderr.say("found no GPU node and no GPU pod, so there is no policy to suggest")
+        return
+    try:
+        taken = [file for file, content in texts.items() if file.exists() and file.read_text() != content]
+        if taken:
+            more = f", as do {len(taken) - 1} more of these files" if len(taken) > 1 else ""
+            message = f"exists with different content{more}; nothing was written; choose another folder, or move the file"
+            raise InputError(file=str(taken[0]), message=message)
+        place.mkdir(exist_ok=True)
+        for file, content in texts.items():
+            file.write_text(content)
+    except OSError as error:
+        raise InputError(
+            file=folder, message=f"cannot be written: {error.strerror or error}; choose a folder that you can write to"
+        ) from None
+    stderr.say(f"wrote {len(texts)} policies in Audit to {folder}; to preview them: berth audit --policies {folder}")
+
+
+def format_suggestion(one: WrittenSuggestion) -> str:
+    """Return a policy as YAML with its comment."""
+    lines = [line for sentence in comment(one) for line in textwrap.wrap(printable(sentence), WIDTH)]
+    return "".join(f"# {line}\n" for line in lines) + yaml_writer.write_yaml(one.suggestion.manifest())

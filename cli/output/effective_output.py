@@ -10,8 +10,8 @@ from analysis.conditions.words import acting_instead
 from analysis.effective.effective import Effective, Layer, NamespacePolicy, reach
 from analysis.effective.effective_probe import PodKind
 from analysis.effective.effective_rows import EffectiveRow
+from cli.output.table import Styled, align_row, shrink_columns
 from cli.terminal.screen import PLAIN, Style, Terminal
-from cli.terminal.widths import padded, wrapped
 from cli.terminal.widths import width as columns
 from documents.printable import printable
 from kube import duration
@@ -118,21 +118,17 @@ def _cells(cells: Sequence[_Cell], width: int, indent: str = "  ") -> Iterator[s
         yield from _line(cell, widths, indent)
 
 
-def _widths(cells: Sequence[_Cell], width: int) -> tuple[int, int, int]:
+def _widths(cells: Sequence[_Cell], width: int) -> list[int]:
     """Return the column widths: those of the contents; if there is no room, the widest shrinks, to 20 and to its longest word at
     least: names are not broken, and columns stay aligned."""
     found = [max((columns(cell[i]) for cell in cells), default=0) for i in range(3)]
-    least = [max((columns(word) for cell in cells for word in cell[i].split(" ")), default=0) for i in range(3)]
-    while sum(found) + 4 > width and (wide := [i for i in range(3) if found[i] > max(20, least[i])]):
-        found[max(wide, key=lambda i: found[i])] -= 1
-    return found[0], found[1], found[2]
+    least = [max((20, *(columns(word) for cell in cells for word in cell[i].split(" ")))) for i in range(3)]
+    return shrink_columns(found, least, width)
 
 
-def _line(cell: _Cell, widths: tuple[int, int, int], indent: str) -> Iterator[str]:
-    parts = [wrapped(printable(text), size) for text, size in zip(cell, widths, strict=True)]
-    for number in range(max(map(len, parts))):
-        texts = [part[number] if number < len(part) else "" for part in parts]
-        yield (indent + "  ".join(padded(text, size) for text, size in zip(texts, widths, strict=True))).rstrip()
+def _line(cell: _Cell, widths: Sequence[int], indent: str) -> Iterator[str]:
+    row = [Styled(printable(text), None) for text in cell]
+    yield from (f"{indent}{line}".rstrip() for line in align_row(row, widths))
 
 
 def _notes(notes: Iterable[str], width: int, indent: str) -> Iterator[str]:

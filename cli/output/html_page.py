@@ -1,12 +1,18 @@
-"""One HTML file: nothing is loaded, nothing runs, and every text from outside is escaped."""
+"""One HTML file, and that of `berth audit`: nothing is loaded, nothing runs, and every text from outside is escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
+from cli.output.table import OutputTable
 from documents.printable import printable
 
+ALL = "(all)"
+"""Stands for every policy in a row of a namespace."""
+MOST = 500
+"""Results that are listed: what a browser shows at once. The JSON has all."""
+_HEADS = ("NAMESPACE", "WORKLOAD", "POLICY", "FINDING", "PODS", "GPUS", "USD/H", "MESSAGE")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Of the page's own Content-Security-Policy: its one style sheet, and nothing else, so that no escape that was forgotten could run."""
 _STYLE = """
@@ -52,3 +58,19 @@ def paragraph(content: str, mark: str = "") -> str:
     """Return a paragraph. ``mark``: its class."""
     attribute = f' class="{mark}"' if mark else ""
     return f"<p{attribute}>{escape(printable(content))}</p>"
+
+
+def format_audit_html(command: str, said: Iterable[str], counts: OutputTable, results: Sequence[tuple[str, ...]]) -> str:
+    """Return the page. ``counts``: by namespace and policy; ``results``: under ``_HEADS``, the gravest first."""
+    parts = [heading("GPU policies and existing pods"), *map(paragraph, said)]
+    for title, rows in (
+        ("By namespace", [row for row in counts.rows if row[1] == ALL]),
+        ("By policy", [row for row in counts.rows if row[1] != ALL]),
+    ):
+        if rows:
+            parts += [heading(title, 2), OutputTable(counts.heads, rows, numbers=range(3, len(counts.heads))).html()]
+    if results:
+        parts += [heading("By workload", 2), OutputTable(_HEADS, results[:MOST], numbers=range(4, 7)).html()]
+    if len(results) > MOST:
+        parts.append(paragraph(f"{len(results) - MOST} more; for all results, run {command} -o json."))
+    return page(command, parts)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from analysis.admission.judge import ManifestResult, PodResult
 from analysis.admission.report import locate_document
@@ -23,23 +23,27 @@ _DOCUMENTS = uuid.UUID("6f2d0a86-8f0f-5be4-9a55-0f4f5b8a3f0e")
 """The UUID namespace for the uids of reviews made from manifests: the same input gives the same uid."""
 
 
-class Output(Protocol):
+class Output(ABC):
+    """Writes each document when it is evaluated, or all at the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    @abstractmethod
     def document(self, document: Document, outcomes: list[ManifestResult]) -> None: ...
 
-    def end(self) -> None: ...
+    def end(self) -> None:  # noqa: B027 - most have written everything
+        ...
 
 
 def output(form: str | None, stream: TextIO) -> Output:
     """Return the output of the requested form; by default a diff on a terminal and YAML otherwise."""
     form = form or ("diff" if is_terminal(stream) else "yaml")
-    forms: dict[str, Callable[[TextIO], Output]] = {"diff": Diff, "yaml": Yaml, "json": JsonWriter, "review": Answers}
+    forms: dict[str, type[Output]] = {"diff": Diff, "yaml": Yaml, "json": JsonWriter, "review": Answers}
     return forms[form](stream)
 
 
-class Diff:
-    def __init__(self, stream: TextIO) -> None:
-        self.stream, self.screen = stream, screen.output()
-
+class Diff(Output):
     def document(self, document: Document, outcomes: list[ManifestResult]) -> None:
         for outcome in outcomes:
             manifest = outcome.manifest
@@ -47,29 +51,23 @@ class Diff:
                 continue
             diff = unified(manifest.value, outcome.after, f"{locate_document(manifest.document)} {manifest.kind}/{manifest.name}")
             if diff:
-                self.stream.write("\n".join(self.screen.paint_diff(diff)) + "\n")
-
-    def end(self) -> None: ...
+                self.stream.write("\n".join(screen.output().paint_diff(diff)) + "\n")
 
 
-class Yaml:
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-        self.first = True
+class Yaml(Output):
+    first = True
 
     def document(self, document: Document, outcomes: list[ManifestResult]) -> None:
         self.stream.write("" if self.first else "---\n")
         self.stream.write(yaml_writer.write_yaml(admitted(document, outcomes)))
         self.first = False
 
-    def end(self) -> None: ...
 
-
-class JsonWriter:
+class JsonWriter(Output):
     """Writes one object as it is, and several as the items of a List, which kubectl accepts."""
 
     def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
+        super().__init__(stream)
         self.values: list[Any] = []
 
     def document(self, document: Document, outcomes: list[ManifestResult]) -> None:
@@ -86,18 +84,13 @@ class JsonWriter:
         return [item for items in lists for item in items]
 
 
-class Answers:
+class Answers(Output):
     """Writes the answers of /mutate, one line of JSON each: to the given review, or to one review per pod."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
 
     def document(self, document: Document, outcomes: list[ManifestResult]) -> None:
         for outcome in outcomes:
             for number, pod in enumerate(outcome.pods):
                 self.stream.write(json_text(_answer(pod, outcome.manifest.document, number), indent=None) + "\n")
-
-    def end(self) -> None: ...
 
 
 def _answer(pod: PodResult, document: Document, number: int) -> dict[str, Any]:

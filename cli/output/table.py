@@ -51,12 +51,12 @@ class OutputTable:
         columns = [[row[column].text for row in lines] for column in range(len(self.heads))]
         natural = [max(map(width, cells)) for cells in columns]
         if screen.width is None or _total(natural) <= screen.width:
-            return [line for row in lines for line in _aligned(row, natural, screen)]
+            return [line for row in lines for line in align_row(row, natural, screen)]
         least = [max(width(word) for cell in cells for word in cell.split(" ")) for cells in columns]
         if _total(least) > screen.width:
             return [line for row in shown for line in _record(self.heads, row, screen, screen.width)]
-        shrunk = _shrunk(natural, least, screen.width)
-        return [line for row in lines for line in _aligned(row, shrunk, screen)]
+        shrunk = shrink_columns(natural, least, screen.width)
+        return [line for row in lines for line in align_row(row, shrunk, screen)]
 
     def csv(self, keys: Sequence[str]) -> str:
         """Return CSV with these names of columns, of which no spreadsheet computes a cell."""
@@ -89,16 +89,15 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def _shrunk(natural: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Return widths of which none is less than ``least``, and that fit."""
+def shrink_columns(natural: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Return widths that fit if possible: the widest columns shrink first, and none to less than ``least``."""
     widths = list(natural)
-    while _total(widths) > room:
-        widest = max((column for column in range(len(widths)) if widths[column] > least[column]), key=lambda column: widths[column])
-        widths[widest] -= 1
+    while _total(widths) > room and (wide := [column for column in range(len(widths)) if widths[column] > least[column]]):
+        widths[max(wide, key=lambda column: widths[column])] -= 1
     return widths
 
 
-def _aligned(row: Sequence[Styled], widths: Sequence[int], screen: Terminal) -> Iterator[str]:
+def align_row(row: Sequence[Styled], widths: Sequence[int], screen: Terminal = PLAIN) -> Iterator[str]:
     """Yield the lines of a row."""
     cells = [wrapped(cell.text, size) for cell, size in zip(row, widths, strict=True)]
     for number in range(max(map(len, cells))):

@@ -19,6 +19,8 @@ from policies.objects.field_types import Kind
 from policies.objects.parse import understand
 from policies.policy import NodeTemplate, Policy
 
+_Given = Mapping[str, Policy | NodeTemplate]
+"""Path of a field -> the object without it."""
 _APPLIED = ("require", "default")
 """What a policy says here matters only to what it applies to."""
 
@@ -40,7 +42,7 @@ class Coverage:
     """Grows with each case. Objects that are written alike in several cases are one."""
 
     _fields: dict[tuple[str, str, str], dict[str, CoveredField]] = field(default_factory=dict)
-    _given: dict[tuple[int, str, str, str], tuple[GivenField, ...]] = field(default_factory=dict)
+    _given: dict[tuple[int, str, str, str], _Given] = field(default_factory=dict)
     _names: dict[int, tuple[Catalog, CatalogNames]] = field(default_factory=dict)
 
     def add(self, asked: CaseRequest, decision: CaseDecision) -> None:
@@ -48,19 +50,17 @@ class Coverage:
         for source in asked.world.sources:
             key = (source.file, source.id, json.dumps(source.value, sort_keys=True, default=str))
             given = self._given_by(source, key, asked.world.catalog)
-            fields = self._fields.setdefault(
-                key, {one.path: CoveredField(policy=source.id, file=source.file, path=one.path) for one in given}
-            )
-            for one in given:
-                if not fields[one.path].exercised and _may_matter(one, source, decision):
-                    snapshot = asked.world.with_object((source.id, one.path), one.without)
-                    fields[one.path].exercised = asked.decide(snapshot).outcome != decision.outcome
+            fields = self._fields.setdefault(key, {path: CoveredField(policy=source.id, file=source.file, path=path) for path in given})
+            for path, without in given.items():
+                if not fields[path].exercised and _may_matter(path, source, decision):
+                    snapshot = asked.world.with_object((source.id, path), without)
+                    fields[path].exercised = asked.decide(snapshot).outcome != decision.outcome
 
-    def _given_by(self, source: WrittenObject, key: tuple[str, str, str], catalog: Catalog) -> tuple[GivenField, ...]:
+    def _given_by(self, source: WrittenObject, key: tuple[str, str, str], catalog: Catalog) -> _Given:
         _, names = self._names.setdefault(id(catalog), (catalog, CatalogNames(catalog)))
         found = self._given.get((id(catalog), *key))
         if found is None:
-            found = self._given[id(catalog), *key] = tuple(given_fields(source.kind, source.value, names))
+            found = self._given[id(catalog), *key] = dict(given_fields(source.kind, source.value, names))
         return found
 
     @property
@@ -84,9 +84,9 @@ class Coverage:
         return 100 * self.exercised / len(self.fields) if self.fields else 100.0
 
 
-def _may_matter(given: GivenField, source: WrittenObject, decision: CaseDecision) -> bool:
+def _may_matter(path: str, source: WrittenObject, decision: CaseDecision) -> bool:
     """Return False where the outcome can't depend on a field: nothing is decided, or the policy does not apply."""
-    return decision.judged and (given.section not in _APPLIED or source.id in decision.matched)
+    return decision.judged and (path.split(".")[1] not in _APPLIED or source.id in decision.matched)
 
 
 _SECTION = 2
@@ -95,24 +95,12 @@ _UNCOUNTED = ("mode",)
 """Without its mode a policy is in Audit: every case would tell the difference, or none could."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenField:
-    """A field that an object gives."""
+def given_fields(kind: Kind, value: Mapping[str, Any], names: CatalogNames) -> Iterator[tuple[str, Policy | NodeTemplate]]:
+    """Yield each field that an object gives (``spec.require.gpusPerPod.max``) with the object without it.
 
-    path: str
-    """``spec.require.gpusPerPod.max``"""
-    without: Policy | NodeTemplate
-    """The object without it."""
-
-    @property
-    def section(self) -> str:
-        """``match``, ``require``, ``default``, ``allow``; of a template ``gpus``, ``labels`` ..."""
-        return self.path.split(".")[1]
-
-
-def given_fields(kind: Kind, value: Mapping[str, Any], names: CatalogNames) -> Iterator[GivenField]:
-    """Yield each field that an object gives; as one where the object is not valid without all of them, as ``longRuns``
-    without ``over``. A field that no such object can do without is left out."""
+    Fields are one where the object is not valid without all of them, as ``longRuns`` without ``over``. A field that no such object can do
+    without is left out.
+    """
     seen: set[Path] = set()
     fields = [field for field in definition.SPECS[kind].fields if field.name not in _UNCOUNTED]
     for leaf in _leaves(fields, value.get("spec"), ("spec",)):
@@ -121,7 +109,7 @@ def given_fields(kind: Kind, value: Mapping[str, Any], names: CatalogNames) -> I
             seen.add(path)
             changed = understand(_without(value, path), kind, names).acting
             if changed is not None:
-                yield GivenField(path=".".join(map(str, path)), without=changed)
+                yield ".".join(map(str, path)), changed
                 break
             path = path[:-1]
 

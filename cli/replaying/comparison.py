@@ -83,10 +83,6 @@ class Comparison:
     namespace: str | None = None
     """Pods of others are passed over."""
 
-    def start(self) -> Comparer:
-        """Return what judges, in this process."""
-        return Comparer(self)
-
 
 class Comparer:
     """Judges, with what it remembers of the pods before."""
@@ -179,7 +175,7 @@ def _key(request: Request, facts: Facts) -> tuple[Hashable, int]:
     text = encoded(extract(request.pod, facts.reads))
     if len(text) > MOST_READ:
         raise _TooCostly
-    found = decision_cache.key("mutate", request, facts, text)
+    found = decision_cache.decision_key("mutate", request, facts, text)
     return None if found is None else (*found[:-1], decision_cache.tight(text)), len(text)
 
 

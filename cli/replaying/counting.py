@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -40,6 +41,14 @@ class Counted:
     numbers: array[int] = field(default_factory=lambda: array("L"))
     """The outcome of each pod."""
     reports: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, outcome: ReplayOutcome, line: int, example: Callable[[], Example], identity: int = 0) -> None:
+        """Count a pod. ``example``: called for the first of an outcome that differs."""
+        number = self.outcomes.setdefault(outcome, len(self.outcomes))
+        if outcome.difference is not None and number not in self.examples:
+            self.examples[number] = line, example()
+        self.identities.append(identity)
+        self.numbers.append(number)
 
     def pass_over(self, reason: Passed, line: int) -> None:
         """Count something that is not judged."""
@@ -82,11 +91,7 @@ def _one(entry: RecordingEntry, comparer: Comparer, found: Counted) -> None:
         found.pass_over(judged, entry.line)
         return
     outcome, result = judged
-    number = found.outcomes.setdefault(outcome, len(found.outcomes))
-    if outcome.difference is not None and number not in found.examples:
-        found.examples[number] = entry.line, comparer.example(made, outcome, result)
-    found.identities.append(_identity(made.identity))
-    found.numbers.append(number)
+    found.add(outcome, entry.line, lambda: comparer.example(made, outcome, result), _identity(made.identity))
 
 
 def _identity(text: str) -> int:

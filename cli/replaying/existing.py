@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from analysis.audit.assessment import Assessment, Owners, workload_of
 from analysis.audit.judged import as_it_came
@@ -12,51 +12,52 @@ from analysis.audit.stored_pod import StoredPod
 from analysis.replay import reported
 from analysis.replay.creations import Creation
 from analysis.replay.tally import ReplayOutcome
-from catalog.prices import Prices
-from cli.replaying.comparison import Comparer, Example
+from cli.replaying.comparison import Comparer, Comparison, Example
 from cli.replaying.counting import Counted
+from cli.replaying.total import Total
+from documents.recordings.pieces import Piece
 from kube.pod import PodError
 from policies.patch.applied import APPLIED
 from policies.state.snapshot import Snapshot
 
+CLUSTER = Piece("cluster", "documents")
+"""What pods of a cluster are a piece of."""
 
-def count_existing(pods: Sequence[StoredPod], owners: Owners, comparer: Comparer, nodes: Mapping[str, Mapping[str, str]]) -> Counted:
-    """Judge all pods. What policies of then in Enforce wrote into a pod is taken away before it is judged; what others wrote
+
+def count_existing(pods: Sequence[StoredPod], owners: Owners, chosen: Comparison) -> Total:
+    """Judge all pods of a cluster. What policies of then in Enforce wrote into a pod is taken away before it is judged; what others wrote
     counts as the author's."""
-    found = Counted()
+    counts, comparer, total = Counted(), Comparer(chosen), Total()
     for pod in pods:
-        try:
-            made = _creation(pod, comparer.chosen.then or comparer.chosen.now)
-        except PodError:
-            found.pass_over("unshaped", 0)
-            continue
-        judged = comparer.of(made)
-        if isinstance(judged, str):
-            found.pass_over(judged, 0)
-            continue
-        outcome, result = judged
-        outcome = _of_its_own(outcome, pod, owners, comparer.chosen.prices, nodes)
-        number = found.outcomes.setdefault(outcome, len(found.outcomes))
-        if outcome.difference is not None and number not in found.examples:
-            example = comparer.example(made, outcome, result)
-            found.examples[number] = 0, example._replace(pod=pod.name)
-        found.identities.append(0)
-        found.numbers.append(number)
-    return found
+        _count_pod(pod, owners, comparer, counts)
+    total.add(CLUSTER, counts)
+    return total
 
 
-def counted_by_reports(reports: Iterable[Mapping[str, Any]], pods: Sequence[StoredPod], assessment: Assessment) -> Counted:
-    """Hold what is found of all pods now against what reports say was found."""
-    found = Counted()
+def _count_pod(pod: StoredPod, owners: Owners, comparer: Comparer, counts: Counted) -> None:
+    chosen = comparer.chosen
+    try:
+        creation = _creation(pod, chosen.then or chosen.now)
+    except PodError:
+        counts.pass_over("unshaped", 0)
+        return
+    judged = comparer.of(creation)
+    if isinstance(judged, str):
+        counts.pass_over(judged, 0)
+        return
+    outcome, result = judged
+    outcome = _of_its_own(outcome, pod, owners, chosen)
+    counts.add(outcome, 0, lambda: comparer.example(creation, outcome, result)._replace(pod=pod.name))
+
+
+def add_reported(total: Total, pods: Sequence[StoredPod], assessment: Assessment) -> None:
+    """Add the pods of a cluster, of which the reports of ``total`` say what was found then."""
+    counts = Counted()
     audited = [one for pod in pods if (one := assessment.of(pod)) is not None]
-    for pod, outcome in reported.compare_reports(audited, reported.read_reports(reports)):
-        number = found.outcomes.setdefault(outcome, len(found.outcomes))
-        if outcome.difference is not None and number not in found.examples:
-            reasons = tuple(text for one in pod.outcomes for text in one.texts)
-            found.examples[number] = 0, Example(pod.stored.name, reasons, ())
-        found.identities.append(0)
-        found.numbers.append(number)
-    return found
+    for pod, outcome in reported.compare_reports(audited, reported.read_reports(total.reports)):
+        reasons = tuple(text for finding in pod.outcomes for text in finding.texts)
+        counts.add(outcome, 0, partial(Example, pod.stored.name, reasons, ()))
+    total.add(CLUSTER, counts)
 
 
 def _creation(pod: StoredPod, then: Snapshot) -> Creation:
@@ -66,11 +67,11 @@ def _creation(pod: StoredPod, then: Snapshot) -> Creation:
     return Creation(request=request, then=None)
 
 
-def _of_its_own(
-    outcome: ReplayOutcome, pod: StoredPod, owners: Owners, prices: Prices, nodes: Mapping[str, Mapping[str, str]]
-) -> ReplayOutcome:
+def _of_its_own(outcome: ReplayOutcome, pod: StoredPod, owners: Owners, chosen: Comparison) -> ReplayOutcome:
     """Return the outcome with the pod's workload, and what its devices cost on its node."""
     workload = workload_of(pod, owners)
     own = ("Pod", "") if workload.kind == "Namespace" else (workload.kind, workload.name)
-    stake = outcome.stake.on(prices.of_device(nodes.get(pod.node, {}))) if pod.node and outcome.difference is not None else outcome.stake
-    return outcome._replace(workload=own, stake=stake)
+    if not pod.node or outcome.difference is None:
+        return outcome._replace(workload=own)
+    price = chosen.prices.of_device(chosen.now.cluster.nodes.get(pod.node, {}))
+    return outcome._replace(workload=own, stake=outcome.stake.on(price))

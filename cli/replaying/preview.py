@@ -9,7 +9,7 @@ from typing import Any
 
 from catalog import Catalog
 from cli.output.named_policy import chosen, enforced_already
-from cli.replaying.text_output import groups_table, stake
+from cli.replaying.output import groups_table, stake
 from cli.replaying.total import Total
 from cli.terminal.screen import PLAIN, Terminal
 from documents.files import read_policies

@@ -6,14 +6,16 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 
 from cli.replaying.comparison import Comparer, Comparison
 from cli.replaying.counting import Counted, count_piece
-from documents.recordings.pieces import Piece
+from cli.replaying.total import Total
+from cli.terminal.progress import Progress
+from documents.recordings.pieces import Piece, pieces
 from policies.document import InputError
 
 _AHEAD = 2
@@ -26,7 +28,20 @@ _comparer: Comparer | None = None
 Judged = tuple[Piece, Counted] | InputError
 
 
-def cores() -> int:
+def replay_files(files: Sequence[str], chosen: Comparison, processes: int = 0) -> Total:
+    """Judge the recordings in files and folders, and show how far it is. ``processes``: 0 for one for each core."""
+    total = Total()
+    with Progress() as progress:
+        for one in replay_pieces(pieces(files), chosen, processes or _cores()):
+            if isinstance(one, InputError):
+                total.fail(one)
+            else:
+                total.add(*one)
+            progress.show(f"evaluated {total.tally.all.pods} pods from {sum(total.files.values())} lines")
+    return total
+
+
+def _cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -36,7 +51,7 @@ def replay_pieces(found: Iterable[Piece | InputError], chosen: Comparison, proce
     every = iter(found)
     beginning = list(islice(every, _FEW))
     if processes == 1 or len(beginning) < _FEW:
-        comparer = chosen.start()
+        comparer = Comparer(chosen)
         for one in chain(beginning, every):
             yield one if isinstance(one, InputError) else (one, _readable(one, comparer))
         return
@@ -78,7 +93,7 @@ def _done(one: tuple[Piece, Future[Counted]] | InputError) -> Judged:
 def _start(chosen: Comparison) -> None:
     global _comparer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the first one ends the others
-    _comparer = chosen.start()
+    _comparer = Comparer(chosen)
 
 
 def _judge(piece: Piece) -> Counted:

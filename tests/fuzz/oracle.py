@@ -34,7 +34,7 @@ from telemetry.metrics import ANSWERS, Metrics
 from tests.fuzz.trees import copied
 from tests.fuzz.worlds import snapshots
 from webhook.admission import handlers
-from webhook.admission.unread_reviews import may_deny
+from webhook.admission.unevaluated_reviews import may_deny
 
 Raw = dict[str, Any]
 METRICS = Metrics("0")

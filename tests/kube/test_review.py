@@ -1,4 +1,4 @@
-"""What is read of an AdmissionReview, whatever stands in it; its first bytes are in tests/webhook/admission/test_unread_reviews."""
+"""What is read of an AdmissionReview, whatever stands in it; its first bytes are in tests/webhook/admission/test_unevaluated_reviews."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from telemetry.metrics import Metrics
 from tests.oracles.layers import Seen, data_of, rendered_data, sentences_of
 from tests.support.calls.in_process import ask
 from tests.support.module_imports import LAYERS, ROOT
-from webhook.admission.app import App, Replica, starlette_of
+from webhook.admission.app import AdmissionState, App, starlette_of
 from webhook.admission.namespace_shares import NamespaceShares
 
 Raw = dict[str, Any]
@@ -57,7 +57,7 @@ SERVED = {
 class _Patient(NamespaceShares):
     """No namespace is ever over its share, however slow the machine is."""
 
-    def tight(self, now: float) -> bool:
+    def is_tight(self, now: float) -> bool:
         return False
 
 
@@ -89,8 +89,8 @@ def _answers(world: Raw, reviews: Sequence[tuple[str, str]], lines: list[bytes])
         return
     metrics = Metrics("0")
     metrics.snapshot_swapped(snapshot, 0.0)
-    replica = Replica(limits=Limits(shed_after=10**9), metrics=metrics, snapshot=snapshot, shares=_Patient())
-    app = starlette_of(App(replica))
+    admission = AdmissionState(limits=Limits(shed_after=10**9), metrics=metrics, snapshot=snapshot, shares=_Patient())
+    app = starlette_of(App(admission))
     for path, body in reviews:
         answer = ask(app, path, body.encode())
         events = [json.loads(line) for line in lines]

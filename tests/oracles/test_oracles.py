@@ -52,8 +52,10 @@ def reorder_edits(patch: pytest.MonkeyPatch) -> None:
 
 
 def rename_log_field(patch: pytest.MonkeyPatch) -> None:
-    whose = decision_cache.whose
-    patch.setattr(decision_cache, "whose", lambda *asked: {name.replace("pod", "name"): value for name, value in whose(*asked).items()})
+    fields = decision_cache.pod_fields
+    patch.setattr(
+        decision_cache, "pod_fields", lambda *given: {name.replace("pod", "name"): value for name, value in fields(*given).items()}
+    )
 
 
 def swap_columns(patch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,7 @@ def one_giant(server: Running) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "GZIP", "zstd", "identity, gzip", "x-gzip", "compress"])
-def test_a_compressed_body_is_denied_before_it_is_inflated(coding: str, server: Running, wire: Wire) -> None:
+def test_a_compressed_body_is_rejected_before_it_is_inflated(coding: str, server: Running, wire: Wire) -> None:
     """A bomb of a gibibyte in a megabyte: 415, and nothing grows. The API server never compresses."""
     grown = growth(server, lambda: wire.send(post(BOMB, Content_Encoding=coding)))
     reply = wire.reply()

@@ -146,7 +146,7 @@ def test_what_is_no_tls_is_ended(data: bytes, server: Running) -> None:
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
-def test_an_old_version_of_tls_is_denied(version: ssl.TLSVersion, server: Running) -> None:
+def test_an_old_version_of_tls_is_rejected(version: ssl.TLSVersion, server: Running) -> None:
     """1.2 is the least, as kube-apiserver's own."""
     old = context(server.ca)
     old.minimum_version = version

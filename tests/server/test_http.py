@@ -63,15 +63,15 @@ HOST = {b"host": b"x"}
 )
 def test_a_head_that_is_not_everyday_is_answered_or_not(version: str, headers: dict[bytes, bytes], status: int | None) -> None:
     """What has one meaning is; what two servers could read in two ways is rejected, and its connection closed."""
-    denied = unspoken(version, headers, upgrade=False)
-    assert (denied and (denied.status, denied.close)) == (status and (status, True))
+    rejected = unspoken(version, headers, upgrade=False)
+    assert (rejected and (rejected.status, rejected.close)) == (status and (status, True))
 
 
 def test_another_protocol_is_not_spoken() -> None:
     """After Upgrade or CONNECT the parser would leave the rest of the connection to somebody else."""
-    denied = unspoken("1.1", HOST, upgrade=True)
-    assert denied is not None
-    assert denied.status == 400
+    rejected = unspoken("1.1", HOST, upgrade=True)
+    assert rejected is not None
+    assert rejected.status == 400
 
 
 def test_the_length_that_a_call_declares_is_a_number() -> None:

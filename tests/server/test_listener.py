@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from server import places
-from server.http import Answer, Call, Denial, Later, text_answer
+from server.http import Answer, Call, Later, Rejection, text_answer
 from server.limits import Limits
 from server.listener import MORE_FILES, StartError, listen, make_room
 from server.places import OPEN, SHAKING, SILENT, Holder
@@ -61,7 +61,7 @@ class Nothing(StandIn):
 
     room = most = 1000
 
-    def begin(self, call: Call) -> Denial | None:
+    def begin(self, call: Call) -> Rejection | None:
         return None
 
     def answer(self, call: Call, later: Later) -> Answer:

@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 
 from server import load_shedding
-from server.http import Answer, Call, Denial, Later, text_answer
+from server.http import Answer, Call, Later, Rejection, text_answer
 from server.limits import Limits
 from server.load_shedding import LoadShedding
 from tests.support.calls.in_process import StandIn, port, read_answer, run
@@ -82,7 +82,7 @@ class Watching(StandIn):
         self.now = 100.0
         self.stands, self.goes_on = threading.Event(), threading.Event()
 
-    def begin(self, call: Call) -> Denial | None:
+    def begin(self, call: Call) -> Rejection | None:
         return None
 
     def answer(self, call: Call, later: Later) -> Answer:

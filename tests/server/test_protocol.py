@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from server import request_reader
-from server.http import Answer, Call, Denial, Later, come_back, text_answer
+from server.http import Answer, Call, Later, Rejection, come_back, text_answer
 from server.limits import Limits
 from tests.support.calls.in_process import StandIn, exchange, port, read_answer, run
 from tests.support.calls.server_process import ROOT, Running, serving, until
@@ -113,10 +113,10 @@ def test_too_many_connections_are_told_to_come_back(tmp_path: Path) -> None:
                 connection.sendall(HEAD + REVIEW[:500])
             until(lambda: b"berth_requests_in_flight 100.0" in server.health("/metrics").body, "a hundred calls on their way")
             for asks in (True, False):
-                with dialled(server) as denied:
+                with dialled(server) as rejected:
                     if asks:
-                        denied.sendall(HEAD + REVIEW)
-                    received = read_answer(denied)
+                        rejected.sendall(HEAD + REVIEW)
+                    received = read_answer(rejected)
                 assert (received.status, received.headers["retry-after"], received.headers["connection"]) == (503, "1", "close")
             held[0].sendall(REVIEW[500:])
             assert read_answer(held[0]).status == 200
@@ -178,14 +178,14 @@ class Echo(StandIn):
 
     def __init__(self) -> None:
         self.lost_calls: list[Call] = []
-        self.denial: Denial | None = None
+        self.rejection: Rejection | None = None
 
-    def begin(self, call: Call) -> Denial | None:
-        return self.denial
+    def begin(self, call: Call) -> Rejection | None:
+        return self.rejection
 
     def answer(self, call: Call, later: Later) -> Answer:
-        if call.denial is not None:
-            return call.denial.answer
+        if call.rejection is not None:
+            return call.rejection.answer
         too_long = max(call.size, call.declared) > self.most
         return text_answer(
             413 if too_long else 200, f"{call.method.decode()} {call.path.decode()} {call.size} {len(call.body)}", close=too_long
@@ -306,10 +306,10 @@ def test_bodies_hold_no_more_together_than_they_may() -> None:
     run(both())
 
 
-def test_a_denial_waits_for_the_body_and_drops_it() -> None:
+def test_a_rejection_waits_for_the_body_and_drops_it() -> None:
     """A caller that is still writing may not read."""
     app = Echo()
-    app.denial = Denial("unavailable", come_back("not now"))
+    app.rejection = Rejection("unavailable", come_back("not now"))
     assert sentences(answers_to(request(b"x" * 20, length=400), b"x" * 379, b"x", app=app)) == ["503 not now"]
 
 
@@ -319,7 +319,7 @@ def test_who_asks_first_is_told_to_go_on() -> None:
     heard = answers_to(expecting, BODY)
     assert heard.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
     app = Echo()
-    app.denial = Denial("rejected", text_answer(415, "no"))
+    app.rejection = Rejection("rejected", text_answer(415, "no"))
     assert sentences(answers_to(expecting, app=app)) == ["415 no"]
     assert answers_to(request(BODY, "Expect: 100-continue")).startswith(b"HTTP/1.1 200 ")
 
@@ -376,7 +376,7 @@ def test_a_head_may_have_so_many_bytes(begun: bytes) -> None:
     assert cuts in (["head"], ["garbled"])
 
 
-def test_chunks_that_hold_next_to_nothing_are_denied() -> None:
+def test_chunks_that_hold_next_to_nothing_are_rejected() -> None:
     """A body costs about as much to read as it has bytes."""
     cuts: list[str] = []
     extension = chunked(b"x" * 20)[:-5].replace(b"14\r\n", b"14;" + b"y" * 8000 + b"\r\n")
@@ -385,7 +385,7 @@ def test_chunks_that_hold_next_to_nothing_are_denied() -> None:
     assert cuts == ["garbled"]
 
 
-def test_a_denial_reaches_who_is_still_sending() -> None:
+def test_a_rejection_reaches_who_is_still_sending() -> None:
     """Ten megabytes after a request that is none: the answer is there when the caller looks."""
     assert sentences(answers_to(b"nonsense\r\n\r\n", *[b"x" * 2**20] * 10))[0].startswith("400 this is not HTTP/1.1: ")
 
@@ -401,18 +401,18 @@ BEGUN = b"GET /2 HTTP"
     ("third", "sentence_begin"),
     [
         pytest.param(b"nonsense\r\n\r\n", "400 this is not HTTP/1.1", id="garbled"),
-        pytest.param(b"GET /3 HTTP/1.1\r\n\r\n", "400 send one Host", id="denied"),
+        pytest.param(b"GET /3 HTTP/1.1\r\n\r\n", "400 send one Host", id="rejected"),
         pytest.param(request(b"x", length=10**9), "413 POST /mutate", id="giant"),
     ],
 )
-def test_a_denial_is_no_answer_to_an_earlier_call(third: bytes, sentence_begin: str) -> None:
+def test_a_rejection_is_no_answer_to_an_earlier_call(third: bytes, sentence_begin: str) -> None:
     """It comes after the answers to those that came in the same piece, for a caller takes answers in order."""
     heard = sentences(answers_to(FIRST + SECOND + third + FIRST))
     assert heard[:2] == ["200 GET /1 0 0", "200 GET /2 0 0"]
     assert [sentence[: len(sentence_begin)] for sentence in heard[2:]] == [sentence_begin]
 
 
-def test_a_second_host_is_denied() -> None:
+def test_a_second_host_is_rejected() -> None:
     """Also where nothing else is odd: two servers could each take another one."""
     assert sentences(answers_to(FIRST.replace(b"Host: x\r\n", b"Host: x\r\nHost: y\r\n"))) == ["400 send one Host"]
 

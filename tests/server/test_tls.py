@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from server.connection import Connection
-from server.http import Answer, Call, Denial, Later, text_answer
+from server.http import Answer, Call, Later, Rejection, text_answer
 from server.limits import Limits
 from server.server import Server
 from tests.support.calls.in_process import StandIn, port, read_answer, run, tls_contexts
@@ -28,7 +28,7 @@ class Doubling(StandIn):
     room = 10**7
     most = 10**7
 
-    def begin(self, call: Call) -> Denial | None:
+    def begin(self, call: Call) -> Rejection | None:
         return None
 
     def answer(self, call: Call, later: Later) -> Answer:

@@ -12,7 +12,7 @@ from telemetry.admitted_devices import MOST_NAMESPACES, MOST_OF_ONE, MOST_SERIES
 from telemetry.metrics import Metrics
 from tests.support.calls.counted_metrics import NOW, REVIEWS, library, value
 from webhook.admission import handlers
-from webhook.admission.decision_cache import none_decided
+from webhook.admission.decision_cache import empty_decisions
 
 USD, GPUS = "berth_admitted_usd_per_hour_total", "berth_admitted_gpus_total"
 
@@ -44,7 +44,7 @@ def test_what_is_admitted_adds_up() -> None:
 
 def test_a_kept_decision_counts_in_the_namespace_of_each_pod() -> None:
     """The same decision, made once, for pods of two namespaces; a dry run and /mutate count nothing."""
-    snapshot, metrics, decisions = of_namespaces("one", "two"), Metrics("x"), none_decided()
+    snapshot, metrics, decisions = of_namespaces("one", "two"), Metrics("x"), empty_decisions()
     metrics.snapshot_swapped(snapshot, NOW)
     review = json.loads((REVIEWS / "pods-create-vllm-server.json").read_text())
     for namespace, phase, dry in (

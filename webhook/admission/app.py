@@ -1,7 +1,7 @@
 """The admission endpoints: a request in, an answer out, without a socket. ``starlette_of`` makes the
 application of the first port.
 
-Berth never allows a pod unjudged because it is not ready: without a snapshot the answer is 503 with
+Berth never allows a pod unevaluated because it is not ready: without a snapshot the answer is 503 with
 ``Retry-After`` (the API server then tries again within its own timeout, on another connection), never
 "allowed".
 """
@@ -20,26 +20,28 @@ from analysis.reviews.review import ReviewError
 from documents.printable import cut
 from kube.review import Head, head_of
 from policies.state.snapshot import Snapshot
-from server.http import JSON, Answer, Call, Denial, Later, come_back, start, text_answer
+from server.http import JSON, Answer, Call, Later, Rejection, come_back, start, text_answer
 from server.limits import UID_BYTES, Limits
 from server.load_shedding import LoadShedding
 from server.routes import CallRoute, starlette
 from telemetry import log
 from telemetry.metrics import Metrics
-from webhook.admission import handlers, unread_reviews
-from webhook.admission.decision_cache import Decisions, none_decided
+from webhook.admission import handlers, unevaluated_reviews
+from webhook.admission.decision_cache import Decisions, empty_decisions
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
 from webhook.admission.parking import NotYet, Parking
-from webhook.admission.unread_reviews import Unjudged, answer_unjudged
+from webhook.admission.unevaluated_reviews import UnevaluatedCause, answer_unevaluated
 
 LARGEST_REVIEW = 40 * 2**20
 """The most bytes of a review. A client may send the API server 3 MiB; an update's review contains the pod
 twice, and Go writes ``<`` in six bytes."""
 
 
-class EvaluateBody(Protocol):
-    """Judges a body: returns the decision in one word, and the AdmissionReview to send, as JSON. Raises ReviewError, and NotYet if it
-    ``waits``."""
+class HandleBody(Protocol):
+    """Evaluates the review in a body: returns the decision in one word, and the AdmissionReview to send, as JSON.
+
+    Raises ReviewError, and NotYet if it ``waits``.
+    """
 
     def __call__(
         self, body: bytes, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None = None, *, waits: bool = False
@@ -47,7 +49,7 @@ class EvaluateBody(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Replica:
+class AdmissionState:
     """The state that a call reads besides its body.
 
     Changed only on the event loop, between calls: no call takes a lock.
@@ -57,7 +59,7 @@ class Replica:
     metrics: Metrics
     snapshot: Snapshot | None = None
     """None until the first policies are loaded."""
-    decisions: Decisions = field(default_factory=none_decided)
+    decisions: Decisions = field(default_factory=empty_decisions)
     """Decisions made under this snapshot, or under an earlier one if they hold under this one too."""
     parking: Parking = field(default_factory=Parking)
     shares: NamespaceShares = field(default_factory=NamespaceShares)
@@ -70,7 +72,7 @@ class Route(NamedTuple):
     """The phase and the handler of one path."""
 
     phase: str
-    judge: EvaluateBody
+    handle: HandleBody
     passes: bool = False
     """True if the API server stores what it has no answer for (failurePolicy Ignore): then what a tenant can bring about is a denial."""
 
@@ -87,15 +89,15 @@ ROUTES: Mapping[bytes, Route] = {
 OK_JSON = start(200, JSON)
 NOT_FOUND = text_answer(404, "not found; the API server posts to /mutate, /validate, /advise and /label")
 NOT_ALLOWED = text_answer(405, "send a review by POST", b"allow: POST\r\n")
-NOT_JSON = Denial("rejected", text_answer(415, "send the review as application/json"))
-COMPRESSED = Denial("rejected", text_answer(415, "send the review uncompressed, as the API server does"))
-NO_REVIEW = Denial(
+NOT_JSON = Rejection("rejected", text_answer(415, "send the review as application/json"))
+COMPRESSED = Rejection("rejected", text_answer(415, "send the review uncompressed, as the API server does"))
+NO_REVIEW = Rejection(
     "rejected", text_answer(413, f"the body is larger than {LARGEST_REVIEW} bytes; no review of a pod is that large", close=True)
 )
-NO_UID = Denial("rejected", text_answer(413, "the review is larger than the body cap", close=True))
-NOT_LOADED = Denial("unavailable", come_back("no policies are loaded yet"))
-BEHIND = Denial("shed", come_back("this replica is behind"))
-FAILED = Denial("failed", text_answer(500, "Berth failed to evaluate this review; its log has the error (event=failed)"))
+NO_UID = Rejection("rejected", text_answer(413, "the review is larger than the body cap", close=True))
+NOT_LOADED = Rejection("unavailable", come_back("no policies are loaded yet"))
+BEHIND = Rejection("shed", come_back("this replica is behind"))
+FAILED = Rejection("failed", text_answer(500, "Berth failed to evaluate this review; its log has the error (event=failed)"))
 
 
 class App:
@@ -103,64 +105,67 @@ class App:
 
     most = LARGEST_REVIEW
 
-    def __init__(self, replica: Replica, routes: Mapping[bytes, Route] = ROUTES) -> None:
-        self.room = replica.limits.body
-        self.overload = LoadShedding(replica.limits.shed_after / 1000)
-        self._replica = replica
+    def __init__(self, admission: AdmissionState, routes: Mapping[bytes, Route] = ROUTES) -> None:
+        self.room = admission.limits.body
+        self.overload = LoadShedding(admission.limits.shed_after / 1000)
+        self._admission = admission
         self.routes = routes
 
-    def begin(self, call: Call) -> Denial | None:
+    def begin(self, call: Call) -> Rejection | None:
         """See ``http.Application``."""
-        self._replica.metrics.in_flight.inc()
-        return self._denial(call)
+        self._admission.metrics.in_flight.inc()
+        return self._check_headers(call)
 
     def lost(self, call: Call) -> None:
         """Count a call whose caller hung up or was cut off."""
-        self._replica.metrics.in_flight.dec()
-        self._replica.metrics.answered(self.routes[call.path].phase, "rejected", monotonic() - call.arrived)
+        self._admission.metrics.in_flight.dec()
+        self._admission.metrics.answered(self.routes[call.path].phase, "rejected", monotonic() - call.arrived)
 
     def answer(self, call: Call, later: Later) -> Answer | None:
         """Answer one call in all cases, at once or later; the call is counted and timed."""
         route = self.routes[call.path]
-        denial = call.denial or self._denial(call)
+        rejection = call.rejection or self._check_headers(call)
+        if rejection is not None:
+            return self._record(route.phase, *self._answer_rejected(route, call, rejection), call)
         try:
-            decision, answer = self._judged(route, call, waits=True) if denial is None else self._kept_out(route, call, denial)
+            decision, answer = self._evaluate(route, call, waits=True)
         except NotYet as wait:
-            if self._replica.parking.takes(wait, call.size, lambda: self._resumed(route, call, later)):
-                self._replica.metrics.in_flight.inc()
+            if self._admission.parking.park(wait, call.size, lambda: self._resume(route, call, later)):
+                self._admission.metrics.in_flight.inc()
                 return None
-            decision, answer = self._judged(route, call)
-        return self._told(route.phase, decision, answer, call)
+            decision, answer = self._evaluate(route, call)
+        return self._record(route.phase, decision, answer, call)
 
     def turned_away(self, call: Call, answer: Answer) -> Answer:
         """See ``http.Application``."""
-        return self._kept_out(self.routes[call.path], call, Denial("shed", answer)).answer
+        return self._answer_rejected(self.routes[call.path], call, Rejection("shed", answer))[1]
 
-    def _resumed(self, route: Route, call: Call, later: Later) -> None:
-        self._replica.metrics.in_flight.dec()
-        later(call, self._told(route.phase, *self._judged(route, call), call))
+    def _resume(self, route: Route, call: Call, later: Later) -> None:
+        """Send the answer to a call that was parked."""
+        self._admission.metrics.in_flight.dec()
+        later(call, self._record(route.phase, *self._evaluate(route, call), call))
 
-    def _kept_out(self, route: Route, call: Call, denial: Denial) -> Denial:
-        """Return the answer to a call that is not judged; a tenant can bring it about that one is shed."""
-        snapshot = self._replica.snapshot
-        if denial.decision != "shed" or not route.passes or snapshot is None:
-            return denial
-        answered = _answer_by_head(route.phase, call, snapshot, unread_reviews.not_now("behind"))
-        return denial if answered is None else Denial("shed", answered[1])
+    def _answer_rejected(self, route: Route, call: Call, rejection: Rejection) -> tuple[str, Answer]:
+        """Return the decision and the answer to a rejected call. One that is shed is answered by its review's head where the API server
+        would store the object without an answer: a tenant can bring that about."""
+        snapshot = self._admission.snapshot
+        if rejection.decision != "shed" or not route.passes or snapshot is None:
+            return rejection
+        return _answer_by_head(route.phase, call, snapshot, unevaluated_reviews.BEHIND, rejection)
 
-    def _told(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
+    def _record(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
         """Count and time a call, and return its answer."""
-        metrics = self._replica.metrics
+        metrics = self._admission.metrics
         if call.waits:
             metrics.in_flight.dec()
         if decision == "rejected":
             log.write("rejected", "warning", phase=phase, status=answer.status, reason=cut(answer.body.decode().strip()))
         metrics.answered(phase, decision, monotonic() - call.arrived)
-        return answer._replace(close=True) if self._replica.draining else answer
+        return answer._replace(close=True) if self._admission.draining else answer
 
-    def _denial(self, call: Call) -> Denial | None:
-        """Return the denial that needs no body, or None."""
-        if self._replica.snapshot is None:
+    def _check_headers(self, call: Call) -> Rejection | None:
+        """Return the rejection of a call by its headers, its size and the state, or None."""
+        if self._admission.snapshot is None:
             return NOT_LOADED
         headers = call.headers
         if headers.get(b"content-type") != b"application/json" and not _is_json(headers.get(b"content-type", b"")):
@@ -171,28 +176,31 @@ class App:
             return NO_REVIEW
         return None
 
-    def _judged(self, route: Route, call: Call, *, waits: bool = False) -> tuple[str, Answer]:
-        replica = self._replica
-        assert replica.snapshot is not None, "a call without it is denied; it never goes away again"
+    def _evaluate(self, route: Route, call: Call, *, waits: bool = False) -> tuple[str, Answer]:
+        """Return the decision and the answer to a call that is not rejected. Raises NotYet if it waits."""
+        admission = self._admission
+        assert admission.snapshot is not None, "a call without it is rejected; it never goes away again"
         now = monotonic()
         if self.overload.sheds(now):
-            return self._kept_out(route, call, BEHIND)
+            return self._answer_rejected(route, call, BEHIND)
         if call.size > self.room:
-            return self._unjudged(route.phase, call, replica.snapshot)
-        if replica.shares.tight(now) and (turned := self._over_share(route.phase, call, replica.snapshot, now, waits=waits)) is not None:
-            return turned
+            return _answer_by_head(route.phase, call, admission.snapshot, unevaluated_reviews.too_large(call.size, self.room), NO_UID)
+        if admission.shares.is_tight(now):
+            answered = self._answer_over_share(route.phase, call, admission.snapshot, now, waits=waits)
+            if answered is not None:
+                return answered
         try:
-            return self._decided(route, call, replica.snapshot, waits=waits)
+            return self._run_handler(route, call, admission.snapshot, waits=waits)
         finally:
             if (until := monotonic()) - now > DEAR:
-                replica.shares.spent(_namespace(head_of(call.body[:UID_BYTES])), until - now, until)
+                admission.shares.charge(_namespace_of(head_of(call.body[:UID_BYTES])), until - now, until)
 
-    def _over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float, *, waits: bool) -> tuple[str, Answer] | None:
-        """Return the answer to a review of a namespace over its share; None if it is to be judged. Raises NotYet if it waits."""
-        head, shares = head_of(call.body[:UID_BYTES]), self._replica.shares
-        if head is None or not shares.over(_namespace(head), now):
+    def _answer_over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float, *, waits: bool) -> tuple[str, Answer] | None:
+        """Return the answer to a review of a namespace over its share; None if it is to be evaluated. Raises NotYet if it waits."""
+        head, shares = head_of(call.body[:UID_BYTES]), self._admission.shares
+        if head is None or not shares.is_over(_namespace_of(head), now):
             return None
-        if shares.tells(_namespace(head), now):
+        if shares.take_log_turn(_namespace_of(head), now):
             log.write(
                 "over_share",
                 "warning",
@@ -200,30 +208,22 @@ class App:
                 text="the namespace is over its share, so its reviews wait for those of other namespaces",
             )
         if waits and phase != "advise":
-            raise NotYet(_namespace(head), lambda _: False)
-        return _answer_by_head(phase, call, snapshot, unread_reviews.OVER_SHARE)
+            raise NotYet(_namespace_of(head), lambda _: False)
+        return _answer_by_head(phase, call, snapshot, unevaluated_reviews.OVER_SHARE, NO_UID)
 
-    def _decided(self, route: Route, call: Call, snapshot: Snapshot, *, waits: bool) -> tuple[str, Answer]:
-        replica = self._replica
+    def _run_handler(self, route: Route, call: Call, snapshot: Snapshot, *, waits: bool) -> tuple[str, Answer]:
+        """Return the decision and the answer of the route\'s handler, or of its error. Raises NotYet if it waits."""
+        admission = self._admission
         try:
             # by the current snapshot: it may have changed while the body arrived
-            decision, answer = route.judge(call.body, snapshot, replica.metrics, replica.decisions, waits=waits)
+            decision, answer = route.handle(call.body, snapshot, admission.metrics, admission.decisions, waits=waits)
         except NotYet:
             raise
         except ReviewError as error:
             return "rejected", text_answer(error.status, error.sentence)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest
             log.write("failed", "error", phase=route.phase, error=log.trace(error))
-            answered = _answer_by_head(route.phase, call, snapshot, unread_reviews.FAILED)
-            return FAILED if answered is None else ("failed", answered[1])
-        return decision, Answer(OK_JSON, answer)
-
-    def _unjudged(self, phase: str, call: Call, snapshot: Snapshot) -> tuple[str, Answer]:
-        """Answer a review over the cap, by its head."""
-        head = head_of(call.body[:UID_BYTES])
-        if head is None:
-            return NO_UID
-        decision, answer = handlers.handle_too_large(phase, head, call.size, self.room, snapshot)
+            return _answer_by_head(route.phase, call, snapshot, unevaluated_reviews.FAILED, FAILED)
         return decision, Answer(OK_JSON, answer)
 
 
@@ -232,16 +232,18 @@ def starlette_of(app: App) -> Starlette:
     return starlette([CallRoute(path.decode(), app) for path in app.routes], {404: NOT_FOUND, 405: NOT_ALLOWED})
 
 
-def _answer_by_head(phase: str, call: Call, snapshot: Snapshot, cause: Unjudged) -> tuple[str, Answer] | None:
-    """Answer a call that is not judged; None if the head of its review can't be read."""
+def _answer_by_head(
+    phase: str, call: Call, snapshot: Snapshot, cause: UnevaluatedCause, rejection: tuple[str, Answer]
+) -> tuple[str, Answer]:
+    """Answer a call whose review is not evaluated, by its head; with the rejection if that can't be read."""
     head = head_of(call.body[:UID_BYTES])
     if head is None:
-        return None
-    decision, answer = answer_unjudged(phase, head, snapshot, cause)
+        return rejection
+    decision, answer = answer_unevaluated(phase, head, snapshot, cause)
     return decision, Answer(OK_JSON, answer)
 
 
-def _namespace(head: Head | None) -> str:
+def _namespace_of(head: Head | None) -> str:
     """Return the namespace, "" if unknown: reviews of unknown namespaces share one share."""
     return head.namespace or "" if head is not None else ""
 

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from analysis.reviews import review
-from analysis.reviews.review import ObjectReview
+from analysis.reviews.review import ObjectRequest
 from analysis.reviews.verdict_records import MOST_RECORDS, audit_records, denial_records, remark_records
 from analysis.reviews.workload_advice import Advice
 from documents.printable import cut
@@ -54,16 +54,16 @@ class StoredDecision:
         return _UNTIL_UID + orjson.dumps(uid) + self.after_uid
 
 
-def decided(asked: Request, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
+def store_verdict(request: Request, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
     """Return a verdict's form on the wire, in the log and in the metrics. ``console_url``: of the snapshot."""
-    workload = console_link.controller(asked.namespace, asked.pod) if console_url else ""
+    workload = console_link.controller(request.namespace, request.pod) if console_url else ""
     word = decision_word(verdict, phase)
-    answer = orjson.dumps(review.answer_review(asked, verdict, phase=phase, console_url=console_url, workload=workload))
+    answer = orjson.dumps(review.answer_review(request, verdict, phase=phase, console_url=console_url, workload=workload))
     return StoredDecision(
         word=word,
-        after_uid=answer[len(_UNTIL_UID) + len(orjson.dumps(asked.uid)) :],
-        logged=b"" if asked.dry_run else tight(of_decision(verdict, phase, word)),
-        tally=tally(phase, asked.operation, verdict),
+        after_uid=answer[len(_UNTIL_UID) + len(orjson.dumps(request.uid)) :],
+        logged=b"" if request.dry_run else tight(decision_fields(verdict, phase, word)),
+        tally=tally(phase, request.operation, verdict),
         missing=verdict.missing,
     )
 
@@ -75,7 +75,7 @@ _MOST_DECIDED = 16 * 2**20
 thousand."""
 
 
-def none_decided() -> Decisions:
+def empty_decisions() -> Decisions:
     """Return an empty cache, for the start and for when the cached decisions no longer hold."""
     return LruCache(_MOST_DECIDED)
 
@@ -83,24 +83,34 @@ def none_decided() -> Decisions:
 Key = tuple[Phase, bool, NamespaceScope, KnownPlaces | None, str, bytes, str, Caller, bytes]
 
 
-def key(phase: Phase, asked: Request, facts: Facts, text: bytes) -> Key | None:
+def decision_key(phase: Phase, request: Request, facts: Facts, text: bytes) -> Key | None:
     """Return everything that the verdict depends on.
 
     ``text``: the extract of the pod, ``encoded``. Returns None for what is not cached: an update, a pod that
     may name its node, and a namespace whose name is longer than any.
     """
-    if asked.operation != "CREATE" or len(facts.namespace) > LONGEST_NAMESPACE:
+    if request.operation != "CREATE" or len(facts.namespace) > LONGEST_NAMESPACE:
         return None
-    if _may_be_pinned(asked.pod, text):
+    if _may_be_pinned(request.pod, text):
         return None
     try:
-        namespace, claims = (facts.namespace, _claims(asked.pod, facts)) if b'"resourceClaims":' in text else ("", b"")
+        namespace, claims = (facts.namespace, _claims(request.pod, facts)) if b'"resourceClaims":' in text else ("", b"")
     except orjson.JSONEncodeError:  # a claim that is nested deeper than 254 levels
         return None
     if facts.snapshot.console_url:  # the answer may name the workload
-        namespace = f"{namespace} {console_link.controller(facts.namespace, asked.pod)}"
-    user = asked.user if asked.user in facts.reads.users else ""
-    return phase, asked.dry_run, facts.scope, facts.snapshot.known_places, namespace, claims, user, caller(asked.user, asked.groups), text
+        namespace = f"{namespace} {console_link.controller(facts.namespace, request.pod)}"
+    user = request.user if request.user in facts.reads.users else ""
+    return (
+        phase,
+        request.dry_run,
+        facts.scope,
+        facts.snapshot.known_places,
+        namespace,
+        claims,
+        user,
+        caller(request.user, request.groups),
+        text,
+    )
 
 
 def _claims(pod: Mapping[str, Any], facts: Facts) -> bytes:
@@ -110,12 +120,12 @@ def _claims(pod: Mapping[str, Any], facts: Facts) -> bytes:
     """
     known, spec = facts.snapshot.cluster.claims, pod.get("spec")
     listed = spec.get("resourceClaims") if isinstance(spec, dict) else None
-    found = []
+    requests = []
     for claim in listed if isinstance(listed, list) else ():
         for kind, field in _NAMED if isinstance(claim, dict) else ():
             name = claim.get(field)
-            found.append(known.get((kind, facts.namespace, name)) if isinstance(name, str) else None)
-    return orjson.dumps(found, default=_plain)
+            requests.append(known.get((kind, facts.namespace, name)) if isinstance(name, str) else None)
+    return orjson.dumps(requests, default=_plain)
 
 
 _NAMED = (("ResourceClaimTemplate", "resourceClaimTemplateName"), ("ResourceClaim", "resourceClaimName"))
@@ -157,40 +167,40 @@ MOST_POLICIES = 100
 """The most matching policies that a line names."""
 
 
-def whose(review: Request, phase: Phase) -> dict[str, Any]:
+def pod_fields(request: Request, phase: Phase) -> dict[str, Any]:
     """Return the fields of a decision's log line that differ from pod to pod."""
     return {
         "phase": phase,
-        "operation": review.operation,
-        "uid": cut(review.uid),
-        "namespace": cut(review.namespace),
-        "pod": cut(_name(review.pod)),
-        "user": cut(review.user),
+        "operation": request.operation,
+        "uid": cut(request.uid),
+        "namespace": cut(request.namespace),
+        "pod": cut(_name(request.pod)),
+        "user": cut(request.user),
     }
 
 
-def whose_object(asked: ObjectReview, phase: Phase) -> dict[str, Any]:
+def object_fields(request: ObjectRequest, phase: Phase) -> dict[str, Any]:
     """Return the same fields for a claim, a template or a workload, with its kind."""
-    return {"phase": phase, **_object(asked)}
+    return {"phase": phase, **_object(request)}
 
 
-def _object(asked: ObjectReview) -> dict[str, Any]:
+def _object(request: ObjectRequest) -> dict[str, Any]:
     return {
-        "operation": asked.operation,
-        "uid": cut(asked.uid),
-        "namespace": cut(asked.namespace),
-        "kind": cut(asked.kind),
-        "name": cut(asked.name),
-        "user": cut(asked.user),
+        "operation": request.operation,
+        "uid": cut(request.uid),
+        "namespace": cut(request.namespace),
+        "kind": cut(request.kind),
+        "name": cut(request.name),
+        "user": cut(request.user),
     }
 
 
-def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
+def decision_fields(verdict: Verdict, phase: Phase, word: str) -> bytes:
     """Return the other fields, as a JSON object: the decision, its policies, and what others would have done."""
     written = verdict.edits if verdict.patch and phase == "mutate" else ()
     return log.encoded(
         {
-            "decision": decided,
+            "decision": word,
             "policies": list(verdict.matched[:MOST_POLICIES]),
             "edits": [{"rule": e.rule, "path": "/".join(map(str, e.path)), "policies": e.policies} for e in written[:MOST_RECORDS]],
             "editsInAll": len(written),
@@ -202,21 +212,21 @@ def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
     )
 
 
-def of_advice(asked: ObjectReview, advice: Sequence[Advice]) -> dict[str, Any]:
+def advice_fields(request: ObjectRequest, advice: Sequence[Advice]) -> dict[str, Any]:
     """Return the fields of the log line for a workload: the object, the user, and the codes of the advice."""
-    return {**_object(asked), "codes": sorted({one.code for one in advice})}
+    return {**_object(request), "codes": sorted({sentence.code for sentence in advice})}
 
 
 def decision_word(verdict: Verdict, phase: Phase) -> str:
     """Return the decision in one word.
 
-    It is ``denied``, ``patched``, ``admitted`` unchanged, ``unmatched`` by any policy, or ``passed``: no
-    accelerator is requested.
+    It is ``denied``, ``patched``, ``admitted`` unchanged, or ``unmatched`` by any policy. Where no policy is read it is ``restored``:
+    an update keeps what policies wrote, or ``passed``: no accelerator is requested, or nothing is to be restored.
     """
     if verdict.violations:
         return "denied"
     if not verdict.judged:
-        return "passed"
+        return "restored" if verdict.patch and phase == "mutate" else "passed"
     if verdict.patch and phase == "mutate":
         return "patched"
     return "admitted" if verdict.matched else "unmatched"

@@ -1,10 +1,10 @@
 """Each namespace's share of the event loop: a namespace whose reviews are expensive waits for the others,
 never they for it.
 
-Judging runs on the loop, so that a namespace's hostile pods delay everybody's. Each namespace has a bucket of
-seconds, which judging its reviews drains and time refills. While it is empty, and others call, its reviews
-wait inside the call (``parking``), after which they are answered, and not judged, if it still is
-(``unread_reviews.OVER_SHARE``).
+Evaluation runs on the loop, so that a namespace's hostile pods delay everybody's. Each namespace has a bucket of
+seconds, which evaluating its reviews drains and time refills. While it is empty, and others call, its reviews
+wait inside the call (``parking``), after which they are answered, and not evaluated, if it still is
+(``unevaluated_reviews.OVER_SHARE``).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NamespaceShares:
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def tight(self, now: float) -> bool:
+    def is_tight(self, now: float) -> bool:
         """Return whether any namespace may be over its share: only then the namespace of a call matters."""
         if now < self._tight:
             return True
@@ -57,8 +57,8 @@ class NamespaceShares:
             self._latest.clear()
         return False
 
-    def spent(self, namespace: str, seconds: float, now: float) -> None:
-        """Charge the namespace for a review that was judged until ``now``."""
+    def charge(self, namespace: str, seconds: float, now: float) -> None:
+        """Charge the namespace for a review that was evaluated until ``now``."""
         bucket = self._buckets.setdefault(namespace, _ShareBucket(at=now))
         bucket.left, bucket.at = bucket.now(now) - seconds, now
         if bucket.left < 0:
@@ -66,8 +66,8 @@ class NamespaceShares:
         while len(self._buckets) > _MOST:
             del self._buckets[next(iter(self._buckets))]
 
-    def over(self, namespace: str, now: float) -> bool:
-        """Return whether a namespace has had more than its share while others call. Called while it is ``tight``."""
+    def is_over(self, namespace: str, now: float) -> bool:
+        """Return whether a namespace has had more than its share while others call. Called while ``is_tight``."""
         self._latest[namespace] = now
         bucket = self._buckets.get(namespace)
         return bucket is not None and bucket.now(now) < 0 and self._others(namespace, now)
@@ -77,7 +77,7 @@ class NamespaceShares:
             del self._latest[next(iter(self._latest))]
         return any(now - at < OTHERS for other, at in self._latest.items() if other != namespace)
 
-    def tells(self, namespace: str, now: float) -> bool:
+    def take_log_turn(self, namespace: str, now: float) -> bool:
         """Return whether to log that this namespace is over its share, which is done at intervals of
         ``LOG_INTERVAL``."""
         bucket = self._buckets.get(namespace)

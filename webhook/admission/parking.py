@@ -67,7 +67,7 @@ class Parking:
     def __len__(self) -> int:
         return len(self._parked)
 
-    def takes(self, wait: NotYet, size: int, resume: Callable[[], None]) -> bool:
+    def park(self, wait: NotYet, size: int, resume: Callable[[], None]) -> bool:
         """Return whether there is room for a call of ``size`` bytes; if so, ``resume`` is called once what it waits for has arrived, or
         after ``WAIT``."""
         if len(self._parked) >= MOST or self._of.get(wait.namespace, 0) >= MOST_OF_ONE or self._bytes + size > MOST_BYTES:
@@ -78,7 +78,7 @@ class Parking:
         self._bytes += size
         return True
 
-    def look(self, snapshot: Snapshot) -> None:
+    def resume_arrived(self, snapshot: Snapshot) -> None:
         """Resume the calls for which this snapshot has all, each in a turn of its own."""
         for parked in [parked for parked in self._parked if parked.wait.arrived(snapshot)]:
             parked.timer.cancel()

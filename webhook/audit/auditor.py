@@ -37,7 +37,7 @@ from webhook import memory
 from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.batches import AGAIN, Batches, pause
 from webhook.reload.changed_files import beside
-from webhook.reload.followed_kinds import candidate, denied, ended, knows_all_nodes, synced, watching
+from webhook.reload.followed_kinds import candidate, count_rejected, ended, knows_all_nodes, synced, watching
 
 SETTLES = 0.1
 """Seconds that a change waits for others: pods are bound and change in bursts."""
@@ -182,9 +182,9 @@ class Auditor:
         reflectors = *self._reflectors, *self._custom.reflectors, *self._of_reports
         return watching(reflectors, self._facts, self._batches.names, {"Pod": self.inventory.pods})
 
-    def denied(self) -> tuple[int, int]:
+    def count_rejected(self) -> tuple[int, int]:
         """Return how many of Berth's objects are not understood: those of which a last good form acts, the others."""
-        return denied(self.entries().values())
+        return count_rejected(self.entries().values())
 
     def writes(self) -> Writes:
         """Return what was written to statuses."""

@@ -62,7 +62,7 @@ class CustomKinds:
         )
         self._resting = resting(catalog)
         self._followed: dict[str, _FollowedKind] = {}
-        self._errors, self._backoff, self._denials = NewErrors(), Backoff(), 0
+        self._errors, self._backoff, self._rejections = NewErrors(), Backoff(), 0
         self._wrong: dict[str, NewErrors] = {}
         self.asked = asyncio.Event()
 
@@ -97,21 +97,21 @@ class CustomKinds:
         """Look once; return the seconds until the next look."""
         try:
             await self._take(await self._discovery.served())
-        except Exception as error:  # noqa: BLE001 - an unforeseen one counts as a denial
+        except Exception as error:  # noqa: BLE001 - an unforeseen one counts as a rejection
             reply = error.reply if isinstance(error, Rejected) else None
             if isinstance(error, Unreachable) and not isinstance(error, Garbled):
                 self._gate.doubt()
                 return self._backoff.pause(None)
-            self._denials += 1
+            self._rejections += 1
             if self._errors.is_new(str(error)):
                 self._tell("discovery_failed", error=f"custom workloads are not audited: {error}")
-            if self._denials < FORBIDDEN:
+            if self._rejections < FORBIDDEN:
                 return self._backoff.pause(reply.retry_after if reply else None)
             self.asked.set()  # the rest goes on without
             return jittered(LOOK)
         if self._errors.forget():
             self._tell("discovery_healed")
-        self._backoff, self._denials = Backoff(), 0
+        self._backoff, self._rejections = Backoff(), 0
         self.asked.set()
         return jittered(LOOK)
 

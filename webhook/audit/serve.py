@@ -76,7 +76,7 @@ def starlette_of(auditor: Auditor) -> Starlette:
     """Return the application of the port, without TLS: ``/livez``, ``/readyz`` and ``/metrics``."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(Scraped(lambda: collect_watches(auditor.watching(), auditor.denied(), auditor.writes())))
+    registry.register(Scraped(lambda: collect_watches(auditor.watching(), auditor.count_rejected(), auditor.writes())))
     registry.register(Scraped(lambda: collect_audit(auditor)))
     return health.starlette_of_pages(lambda: checks(auditor), partial(exposition, registry))
 

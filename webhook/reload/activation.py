@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from policies.offers.constraints import Compiled
 from policies.state.updater import Update
 from telemetry import device_modes, log
-from webhook.admission.decision_cache import none_decided
-from webhook.reload.condition import ReplicaState
+from webhook.admission.decision_cache import empty_decisions
+from webhook.reload.reload_results import ReloadResults
 
 AT_ONCE = 100
 """Policies that are released in one turn of the event loop: 0.1 ms."""
@@ -19,23 +19,23 @@ MOST_NAMED = 100
 """Policies of each kind of change that one log line names."""
 
 
-async def activate(condition: ReplicaState, update: Update) -> None:
+async def activate(results: ReloadResults, update: Update) -> None:
     """Activate a snapshot from the next call on.
 
     Changed policies are logged; other changes, of namespaces, nodes or claims, are not.
     """
-    condition.entries = update.entries
+    results.entries = update.entries
     if update.policies_changed:
-        await activate_update(condition, update)
+        await activate_update(results, update)
     elif update.changed:
-        _swap(condition, update)
+        _swap(results, update)
 
 
-async def activate_update(condition: ReplicaState, update: Update, warnings: Iterable[str] = ()) -> None:
+async def activate_update(results: ReloadResults, update: Update, warnings: Iterable[str] = ()) -> None:
     """Activate policies that were read or have changed; logged even if they are the same as before."""
-    replaced = _swap(condition, update)
-    condition.loaded_at, condition.rejected_at = time.time(), 0
-    condition.replica.metrics.snapshot_swapped(update.snapshot, condition.loaded_at)
+    replaced = _swap(results, update)
+    results.loaded_at, results.rejected_at = time.time(), 0
+    results.admission.metrics.snapshot_swapped(update.snapshot, results.loaded_at)
     for warning in warnings:
         log.write("policies_warning", "warning", text=warning)
     log.write(
@@ -50,21 +50,21 @@ async def activate_update(condition: ReplicaState, update: Update, warnings: Ite
     await dissolve(replaced)
 
 
-def _swap(condition: ReplicaState, update: Update) -> list[Compiled]:
+def _swap(results: ReloadResults, update: Update) -> list[Compiled]:
     """Swap the snapshot, and return the old policies.
 
     This runs on the event loop, so no call is in the middle of the old policies. Nothing else refers to those
     that the new snapshot has not taken over, once the decisions that rest on them are gone.
     """
-    replica = condition.replica
-    old, replica.snapshot = replica.snapshot, update.snapshot
+    admission = results.admission
+    old, admission.snapshot = admission.snapshot, update.snapshot
     device_modes.tell(old, update.snapshot)
-    replica.parking.look(update.snapshot)
+    admission.parking.resume_arrived(update.snapshot)
     if not update.decisions_hold:
-        replica.decisions = none_decided()
+        admission.decisions = empty_decisions()
     if old is None or old is update.snapshot:
         return []
-    replica.metrics.devices.keep(update.snapshot)
+    admission.metrics.devices.keep(update.snapshot)
     old.forget()
     return list(old.policies)
 

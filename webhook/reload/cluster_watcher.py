@@ -30,9 +30,9 @@ from telemetry.watch_metrics import Watching, Writes, collect_watches
 from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, merge_updates, pause
 from webhook.reload.changed_files import beside, pauseless_collection
-from webhook.reload.condition import ReplicaState
-from webhook.reload.followed_kinds import candidate, denied, ended, known_queues, knows_all_nodes, synced, watching
+from webhook.reload.followed_kinds import candidate, count_rejected, ended, known_queues, knows_all_nodes, synced, watching
 from webhook.reload.registration_check import RegistrationCheck
+from webhook.reload.reload_results import ReloadResults
 
 SETTLES = 0.01
 """Seconds that a change waits for others: `kubectl apply` of a folder arrives as one within a few ms, and
@@ -58,7 +58,7 @@ class ClusterWatcher:
 
     source: ClusterSource
     sources: Sources
-    condition: ReplicaState
+    results: ReloadResults
     inbox: DeltaQueue = field(default_factory=DeltaQueue)
     update: Update | None = None
     """The result of the newest batch."""
@@ -89,18 +89,18 @@ class ClusterWatcher:
         self._updater = Updater(catalog, chosen)
         gate = Connectivity(self.client)
         self._reflectors = [Reflector(self.client, one, self.inbox, gate, log.tell, float(self.source.watch)) for one in KINDS]
-        self.condition.watching = self._watching
-        replica = self.condition.replica
-        replica.metrics.also(lambda: collect_watches(self._watching(), self._denied(), self._writes()))
-        replica.metrics.also(lambda: collect_device_modes(replica.snapshot))
+        self.results.watching = self._watching
+        admission = self.results.admission
+        admission.metrics.also(lambda: collect_watches(self._watching(), self._count_rejected(), self._writes()))
+        admission.metrics.also(lambda: collect_device_modes(admission.snapshot))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
         await synced(self._reflectors)
-        while self.condition.replica.snapshot is None:
+        while self.results.admission.snapshot is None:
             await self._take_or_log()
         if not self._is_stopping:
             self._lead(self.client, gate)
         self._look_at_registration(self.client)
-        return self.condition.replica.snapshot
+        return self.results.admission.snapshot
 
     def _lead(self, client: Client, gate: Connectivity) -> None:
         """Start the writers and the leader election.
@@ -111,14 +111,14 @@ class ClusterWatcher:
         self._statuses = StatusWriter(client=client, left=lambda: lease.left, tell=log.tell, events=events)
         if self.update is not None:
             self._statuses.take(self.update)
-        self.condition.leading = lambda: lease.held
+        self.results.leading = lambda: lease.held
         self._writing = [asyncio.create_task(self._statuses.run(), name="statuses"), asyncio.create_task(events.run(), name="events")]
         self._leading = asyncio.create_task(lease.run(), name="lease")
 
     def _look_at_registration(self, client: Client) -> None:
-        replica, found = self.condition.replica, self.condition.registered
-        replica.metrics.also(found.collect_metrics)
-        upkeep = RegistrationCheck(client, lambda: replica.snapshot, found)
+        admission, found = self.results.admission, self.results.registered
+        admission.metrics.also(found.collect_metrics)
+        upkeep = RegistrationCheck(client, lambda: admission.snapshot, found)
         self._tasks.append(asyncio.create_task(upkeep.run(), name="registration"))
 
     async def follow(self) -> None:
@@ -161,7 +161,7 @@ class ClusterWatcher:
         self.update = update
         if self._statuses is not None:
             self._statuses.take(update)
-        await activate(self.condition, update)
+        await activate(self.results, update)
         self._waiting = None
         await self._tell_rejected(update.denied)
 
@@ -175,8 +175,8 @@ class ClusterWatcher:
             return await beside(lambda: updater.apply(changes, all_nodes=all_nodes))
         return updater.apply(changes, all_nodes=all_nodes)
 
-    async def _tell_rejected(self, denied: tuple[ObjectEntry, ...]) -> None:
-        for number, entry in enumerate(denied):
+    async def _tell_rejected(self, rejected: tuple[ObjectEntry, ...]) -> None:
+        for number, entry in enumerate(rejected):
             acting = "its last valid version" if entry.stale else "nothing"
             log.write(
                 "policy_rejected", "error", object=id_of(entry.key), errors=list(entry.understood.errors[:MOST_ERRORS]), inForce=acting
@@ -188,10 +188,10 @@ class ClusterWatcher:
         if self._statuses is None:
             return Writes()
         counts = self._statuses.counts
-        return Writes(self.condition.leading(), counts.written, counts.lost, counts.failed)
+        return Writes(self.results.leading(), counts.written, counts.lost, counts.failed)
 
-    def _denied(self) -> tuple[int, int]:
-        return denied(self.condition.entries.values())
+    def _count_rejected(self) -> tuple[int, int]:
+        return count_rejected(self.results.entries.values())
 
     def _watching(self) -> Iterator[Watching]:
         return watching(self._reflectors, self.inbox, self._batches.names)

@@ -21,7 +21,7 @@ from sources.sources import LoadedSources, Sources, SourcesError
 from telemetry import log
 from webhook.reload import activation
 from webhook.reload.changed_files import ChangedFiles, beside
-from webhook.reload.condition import ReplicaState
+from webhook.reload.reload_results import ReloadResults
 
 LOOK = 1.0
 """Seconds between two checks of files: the certificate is read whole in 30 us, of a hundred policy files only
@@ -48,11 +48,11 @@ async def every_second(look: Callable[[], Awaitable[None]]) -> None:
 class PolicyFileWatcher:
     """Activates the policies of the sources."""
 
-    def __init__(self, sources: Sources, condition: ReplicaState) -> None:
+    def __init__(self, sources: Sources, results: ReloadResults) -> None:
         self._paths = list(sources.paths)
         self._followed = ChangedFiles(sources)
-        self._condition = condition
-        self._replica = condition.replica
+        self._results = results
+        self._admission = results.admission
 
     async def first(self) -> Snapshot:
         """Read and activate the first policies. Raises SourcesError with all that is wrong."""
@@ -61,8 +61,8 @@ class PolicyFileWatcher:
             loaded = await self._followed.first()
         finally:
             slow.cancel()
-        await activation.activate_update(self._condition, loaded.update, loaded.warnings)
-        self._condition.files_checked("policies")
+        await activation.activate_update(self._results, loaded.update, loaded.warnings)
+        self._results.files_checked("policies")
         return loaded.snapshot
 
     async def follow(self) -> None:
@@ -80,19 +80,19 @@ class PolicyFileWatcher:
         try:
             loaded = await self._changed()
         except SourcesError as error:
-            self._deny([str(one) for one in error.errors])
+            self._reject([str(one) for one in error.errors])
             return
         except Exception:
-            self._deny(["the policies can't be read; the log has the reason (event=failed)"])
+            self._reject(["the policies can't be read; the log has the reason (event=failed)"])
             raise
         if loaded is not None:
-            await activation.activate_update(self._condition, loaded.update, loaded.warnings)
+            await activation.activate_update(self._results, loaded.update, loaded.warnings)
 
     async def _changed(self) -> LoadedSources | None:
         try:
             return await self._followed.changed()
         finally:
-            self._condition.files_checked("policies")
+            self._results.files_checked("policies")
 
     def _tell_slow(self) -> None:
         log.write(
@@ -102,9 +102,9 @@ class PolicyFileWatcher:
             paths=self._paths,
         )
 
-    def _deny(self, errors: list[str]) -> None:
-        self._condition.rejected_at = time.time()
-        self._replica.metrics.snapshot_rejected()
+    def _reject(self, errors: list[str]) -> None:
+        self._results.rejected_at = time.time()
+        self._admission.metrics.snapshot_rejected()
         shown = errors[:MOST_LOGGED]
         log.write("policies_rejected", "error", errors=shown, more=len(errors) - len(shown), inForce="the last valid set")
 
@@ -115,10 +115,10 @@ class CertificateWatcher:
     Raises CertificateError where the source has none at the start.
     """
 
-    def __init__(self, source: CertificateSource, condition: ReplicaState, callers: str = "") -> None:
+    def __init__(self, source: CertificateSource, results: ReloadResults, callers: str = "") -> None:
         self._source = source
-        self._condition = condition
-        self._metrics = condition.replica.metrics
+        self._results = results
+        self._metrics = results.admission.metrics
         self._errors = NewErrors()
         self._quiet = 0
         first = source.refresh(datetime.now(UTC))
@@ -132,7 +132,7 @@ class CertificateWatcher:
         try:
             found = await beside(lambda: self._source.refresh(datetime.now(UTC)))
         except CertificateError as error:
-            self._deny(str(error))
+            self._reject(str(error))
             return
         finally:
             self._checked()
@@ -144,26 +144,26 @@ class CertificateWatcher:
 
     def _checked(self) -> None:
         if isinstance(self._source, FollowedFiles):  # the other sources read nothing again
-            self._condition.files_checked("certificate")
+            self._results.files_checked("certificate")
 
     def _serve(self, found: Serving) -> None:
         self.live.replace(found)
         self._errors.forget()
-        self._condition.certificate_expires, self._condition.certificate_rejected_at = found.expires.timestamp(), 0
-        self._metrics.certificate(self._condition.certificate_expires)
+        self._results.certificate_expires, self._results.certificate_rejected_at = found.expires.timestamp(), 0
+        self._metrics.certificate(self._results.certificate_expires)
         for note in self._source.notes:
             log.write("certificate", note=note)
 
-    def _deny(self, sentence: str) -> None:
+    def _reject(self, sentence: str) -> None:
         """Report an error once, although it is found again every second."""
         self._quiet = 0
         if not self._errors.is_new(sentence):
             return
-        self._condition.certificate_rejected_at = time.time()
+        self._results.certificate_rejected_at = time.time()
         self._metrics.certificate_rejected()
         log.write("certificate_rejected", "error", error=sentence, inForce="the last valid certificate")
 
     def _good_again(self) -> None:
-        self._condition.certificate_rejected_at = 0
-        self._metrics.certificate(self._condition.certificate_expires)
+        self._results.certificate_rejected_at = 0
+        self._metrics.certificate(self._results.certificate_expires)
         log.write("certificate", note="the certificate on disk is valid again")

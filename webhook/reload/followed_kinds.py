@@ -78,7 +78,7 @@ def watching(
         )
 
 
-def denied(entries: Iterable[ObjectEntry]) -> tuple[int, int]:
+def count_rejected(entries: Iterable[ObjectEntry]) -> tuple[int, int]:
     """Return how many objects are not understood in their newest form: (those whose last good form is in force, the
     others)."""
     wrong = [entry for entry in entries if entry.understood.errors]

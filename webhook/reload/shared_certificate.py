@@ -130,9 +130,9 @@ class SharedCertificate:
     @background("certificates")
     async def run(self) -> None:
         """Follow the Secret for ever."""
-        await _follow(self._source, "certificates", self._follow_secret, self._deny)
+        await _follow(self._source, "certificates", self._follow_secret, self._reject)
 
-    def _deny(self, error: str) -> None:
+    def _reject(self, error: str) -> None:
         self._access_error = error
 
     async def _follow_secret(self, client: Client) -> None:
@@ -170,10 +170,10 @@ async def keep_rules(source: ClusterSource, certificate: SharedCertificate) -> N
     await _follow(source, "registration", keep, lambda _: None)  # the log has it from those who follow certificates and policies
 
 
-async def _follow(source: ClusterSource, phase: str, follow: Callable[[Client], Awaitable[None]], deny: Callable[[str], None]) -> None:
+async def _follow(source: ClusterSource, phase: str, follow: Callable[[Client], Awaitable[None]], reject: Callable[[str], None]) -> None:
     """Follow with a client of the cluster, for ever: what is in effect stays where that fails, and it begins anew.
 
-    ``deny`` is called with the error where the credentials can't be read.
+    ``reject`` is called with the error where the credentials can't be read.
     """
     from cluster.client.api_client import Access, Client  # of Kubernetes, imported late as in ``webhook.serve``
 
@@ -181,7 +181,7 @@ async def _follow(source: ClusterSource, phase: str, follow: Callable[[Client], 
         try:
             client = await Client.connect(Access(source.kubeconfig, source.context))
         except AccessError as error:
-            deny(str(error))
+            reject(str(error))
             await asyncio.sleep(AGAIN)
             continue
         try:

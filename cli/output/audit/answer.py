@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from analysis.audit.ledger import AuditedPod, Ledger
 from analysis.audit.outcomes import FINDINGS, Finding
-from analysis.audit.stored_pod import StoredPod
-from analysis.scan.exposure import Exposure
-from cli.output.audit.html import ALL, format_audit_html
+from analysis.scan.exposure import Exposure, exposure
+from cli.output.html_page import ALL, format_audit_html
 from cli.output.table import OutputTable
 from cli.terminal.screen import PLAIN, Terminal
 from policies.state.snapshot import Snapshot
+from sources.scanned_cluster import age
 
 OF_FINDINGS = tuple(finding.replace("-", "_") for finding in FINDINGS)
 COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *OF_FINDINGS, "unprotected", "on_spot")
 HEADS_OF_FINDINGS = ("WOULD CHANGE", "WOULD DENY", "NOT AS ENFORCED", "NO LONGER FIT")
 HEADS = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", *HEADS_OF_FINDINGS, "UNPROTECTED", "ON SPOT")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditAnswer:
-    """What is shown."""
-
-    ledger: Ledger
-    snapshot: Snapshot
-    exposure: Callable[[StoredPod], Exposure]
-    """Returns what may be lost of a pod that runs."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,25 +56,25 @@ class AuditLine:
         return self.namespace, self.policy, self.mode, str(self.pods), str(self.gpus), usd, *map(str, counts)
 
 
-def format_answer(form: str, answer: AuditAnswer, screen: Terminal = PLAIN) -> str:
+def format_answer(form: str, ledger: Ledger, snapshot: Snapshot, screen: Terminal = PLAIN) -> str:
     """Return the answer as ``table``, ``json``, ``csv`` or ``html``."""
-    found = audit_lines(answer)
+    found = audit_lines(ledger, snapshot)
     counts = OutputTable(HEADS, [line.cells for line in found])
     if form == "json":
-        value = {"policies": [_value(line) for line in found], "workloads": list(workloads(answer.ledger))}
+        value = {"policies": [_value(line) for line in found], "workloads": list(workloads(ledger))}
         return json.dumps(value, indent=2) + "\n"
     if form == "csv":
         return counts.csv(COLUMNS)
     nothing = [] if found else ["No pod requests an accelerator."]
-    summary = summarize_audit(answer.ledger)
+    summary = summarize_audit(ledger)
     if form == "html":
-        return format_audit_html("berth audit", [summary, *nothing], counts, _results(answer))
+        return format_audit_html("berth audit", [summary, *nothing], counts, _results(ledger))
     return "".join(f"{line}\n" for line in nothing or [*counts.text(screen), "", summary])
 
 
-def audit_lines(answer: AuditAnswer) -> list[AuditLine]:
+def audit_lines(ledger: Ledger, snapshot: Snapshot) -> list[AuditLine]:
     """Return a line for each namespace, and one for each policy that applies there."""
-    modes = {compiled.id: compiled.mode for compiled in answer.snapshot.policies}
+    modes = {compiled.id: compiled.mode for compiled in snapshot.policies}
     found: dict[tuple[str, str], AuditLine] = {}
 
     def line(namespace: str, policy: str) -> AuditLine:
@@ -93,8 +83,8 @@ def audit_lines(answer: AuditAnswer) -> list[AuditLine]:
             (namespace, policy), AuditLine(namespace=namespace, policy=policy, mode=mode, counts=dict.fromkeys(FINDINGS, 0))
         )
 
-    for pod in answer.ledger.pods.values():
-        namespace, exposed = pod.stored.namespace, answer.exposure(pod.stored)
+    for pod in ledger.pods.values():
+        namespace, exposed = pod.stored.namespace, exposure(pod.stored, snapshot, age(pod.stored.created))
         line(namespace, ALL).add(pod, {outcome.finding for outcome in pod.outcomes}, exposed)
         for policy in pod.matched:
             findings = {outcome.finding for outcome in pod.outcomes if policy in outcome.policies}
@@ -126,9 +116,9 @@ def workloads(ledger: Ledger) -> Iterator[dict[str, Any]]:
             yield {"scope": report["scope"] | {"namespace": workload.namespace}, "results": report["results"]}
 
 
-def _results(answer: AuditAnswer) -> list[tuple[str, ...]]:
+def _results(ledger: Ledger) -> list[tuple[str, ...]]:
     rows = []
-    for workload in workloads(answer.ledger):
+    for workload in workloads(ledger):
         scope = workload["scope"]
         name = "" if scope["kind"] == "Namespace" else f"{scope['kind']}/{scope['name']}"
         for result in workload["results"]:

@@ -11,7 +11,7 @@ from analysis.audit.outcomes import DENIALS, FINDINGS
 from analysis.audit.reported_counts import LowerBound, ReportedLine, reported_lines
 from analysis.audit.stored_report import StoredReport, StoredResult
 from cli.output.audit.answer import HEADS_OF_FINDINGS, OF_FINDINGS
-from cli.output.audit.html import ALL, format_audit_html
+from cli.output.html_page import ALL, format_audit_html
 from cli.output.named_policy import chosen, enforced_already
 from cli.output.table import OutputTable, Styled
 from cli.terminal.screen import PLAIN, Terminal

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.reviews import workload_advice
-from analysis.reviews.review import ObjectReview, ReviewError
+from analysis.reviews.review import ObjectRequest, ReviewError
 from analysis.reviews.workload_advice import MOST_TEMPLATES, answer_advice, from_document, parse
 from catalog import Workload
 from kube.review import WARNING_LENGTH
@@ -55,7 +55,7 @@ def placed(path: str, one: dict[str, Any]) -> tuple[dict[str, Any], str]:
     return set_at({}, way, one), path.replace("[*]", "[0]").replace("*", "Worker")
 
 
-def advise(review: ObjectReview, snapshot_: Snapshot) -> tuple[str, ...]:
+def advise(review: ObjectRequest, snapshot_: Snapshot) -> tuple[str, ...]:
     """The sentences; each begins with its code."""
     advice = workload_advice.advise(review, snapshot_)
     assert all(one.text.startswith(one.code) for one in advice)
@@ -358,7 +358,7 @@ def test_a_long_path_gives_way(length: int, way: str) -> None:
         pytest.param(job_review(template("0", "0")), id="zero"),
     ],
 )
-def test_of_what_berth_does_not_judge_nothing_is_said(review_: ObjectReview) -> None:
+def test_of_what_berth_does_not_judge_nothing_is_said(review_: ObjectRequest) -> None:
     """Allowed, without a warning."""
     assert advise(review_, world(EQUAL, {"require": {"requestsEqualLimits": ["cpuAndMemory"]}})) == ()
     assert answer_advice(review_, ())["response"] == {"uid": RECORDED["request"]["uid"], "allowed": True}
@@ -383,7 +383,7 @@ def test_of_what_berth_does_not_judge_nothing_is_said(review_: ObjectReview) -> 
         ),
     ],
 )
-def test_a_template_that_cannot_be_read_is_told(review_: ObjectReview, message: str) -> None:
+def test_a_template_that_cannot_be_read_is_told(review_: ObjectRequest, message: str) -> None:
     """Once, with its path; the workload is allowed."""
     assert advise(review_, WORLD) == (f"BERTH-002: {message}; its pods are not checked in advance",)
 

@@ -14,7 +14,7 @@ from telemetry.metrics import Metrics
 from tests.support import snapshots
 from tests.support.cases import golden
 from webhook.admission import handlers
-from webhook.admission.decision_cache import none_decided
+from webhook.admission.decision_cache import empty_decisions
 
 Raw = dict[str, Any]
 CATALOG = golden.catalog_with()
@@ -233,7 +233,7 @@ def test_a_template_that_cannot_be_read_is_denied_where_a_queue_is_required() ->
 def test_a_decision_on_a_controllers_pod_is_no_decision_on_anybodys() -> None:
     """Pods that are alike share a decision, but not where it is believed of one maker alone; a user that can't be read is anybody."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": job(owner=("batch/v1", "Job"))["metadata"], "spec": template()["spec"]}
-    snapshot, decisions, allowed = world(REQUIRES), none_decided(), []
+    snapshot, decisions, allowed = world(REQUIRES), empty_decisions(), []
     for user in ("system:serviceaccount:kube-system:job-controller", "alice", ""):
         body = review(pod, ("v1", "Pod", "pods"), user=user)
         _, answer = handlers.handle_review("validate", body, snapshot, Metrics("0"), decisions)

@@ -306,7 +306,7 @@ def test_processes_and_pieces_change_nothing(run: Run, files: Files, monkeypatch
     monkeypatch.setattr(pieces, "pieces", pieces.pieces)
     found = {}
     for processes, size in (("1", pieces.PIECE), ("1", 3000), ("2", 3000)):
-        monkeypatch.setattr("cli.inspect.replay.pieces", lambda paths, size=size: pieces.pieces(paths, size))
+        monkeypatch.setattr("cli.replaying.processes.pieces", lambda paths, size=size: pieces.pieces(paths, size))
         code, out, err = run(*words, "--processes", processes, "-o", "json")
         assert code == 1
         found[processes, size] = (out, err)

@@ -24,7 +24,7 @@ ODD: tuple[Any, ...] = (None, True, 0, -1, 2**64, 1.5, "", "x", "\ud7ff", "1e400
 @pytest.fixture(scope="module")
 def comparer() -> Comparer:
     snapshot = load_sources(Sources(policies=("policies/library",), platforms=("karpenter-aws",))).snapshot
-    return Comparison(now=snapshot, then=None, prices=prices(snapshot.catalog), diffs=True).start()
+    return Comparer(Comparison(now=snapshot, then=None, prices=prices(snapshot.catalog), diffs=True))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -93,8 +93,9 @@ GLANCE = (
 DECISIONS = (
     Panel(
         title="Calls by decision",
-        description="patched: edits were added. admitted: unchanged. denied: by a policy. unmatched: no policy matches. passed: no "
-        "accelerator. advised: a workload. rejected: not a review. unavailable, shed, failed: no decision, see the last row.",
+        description="patched: edits were added. admitted: unchanged. denied: by a policy. unmatched: no policy matches. restored: an "
+        "update keeps what policies wrote. passed: no accelerator. advised: a workload. rejected: not a review. unavailable, shed, "
+        "failed: no decision, see the last row.",
         unit="reqps",
         queries=((f"sum by (decision) ({CALLS}}})", "{{decision}}"),),
         stacked=True,

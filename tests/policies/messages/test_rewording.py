@@ -13,7 +13,7 @@ from analysis.effective.effective import Effective, Look, effective
 from analysis.effective.effective_probe import PodKind
 from analysis.reviews import audience as warnings
 from analysis.reviews import workload_advice
-from analysis.reviews.review import ObjectReview, ReviewError, answer_review
+from analysis.reviews.review import ObjectRequest, ReviewError, answer_review
 from kube.pod import PodError
 from policies.engine import evaluate
 from policies.messages import SHARED, TABLE
@@ -61,7 +61,7 @@ def codes(sentences: list[str]) -> list[str]:
 def of_verdict(verdict: Verdict, review: Request, phase: Phase) -> dict[str, Any]:
     """What is decided, who hears what of it, what metrics and the log count it as."""
     response = answer_review(review, verdict, phase=phase)["response"]
-    record = json.loads(decision_cache.of_decision(verdict, phase, decision_cache.decision_word(verdict, phase)))
+    record = json.loads(decision_cache.decision_fields(verdict, phase, decision_cache.decision_word(verdict, phase)))
     return {
         "allowed": response["allowed"],
         "patch": response.get("patch"),
@@ -79,7 +79,7 @@ def of_workload(world: World, request: Request) -> list[str]:
     """The codes in the log line about a Job with this pod as its template."""
     metadata = request.pod.get("metadata")
     template = {"metadata": metadata if isinstance(metadata, dict) else {}, "spec": request.pod.get("spec")}
-    asked = ObjectReview(
+    asked = ObjectRequest(
         uid="u",
         operation="CREATE",
         namespace=request.namespace,
@@ -90,7 +90,7 @@ def of_workload(world: World, request: Request) -> list[str]:
         value={"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}},
         dry_run=False,
     )
-    found: list[str] = decision_cache.of_advice(asked, workload_advice.advise(asked, world.snapshot))["codes"]
+    found: list[str] = decision_cache.advice_fields(asked, workload_advice.advise(asked, world.snapshot))["codes"]
     return found
 
 

@@ -37,8 +37,8 @@ from telemetry.metrics import Metrics
 from tests.support.calls.webhook_dispatch import AdmissionRequest, Dispatch, judge
 from tests.support.generators.random_worlds import catalog
 from webhook.admission import app as application
-from webhook.admission.app import App, Replica
-from webhook.admission.decision_cache import none_decided
+from webhook.admission.app import AdmissionState, App
+from webhook.admission.decision_cache import empty_decisions
 from webhook.admission.parking import Parking
 
 Raw = dict[str, Any]
@@ -77,7 +77,7 @@ class Server:
     """A replica of Berth. ``lag``: seconds until its watch brings what is stored."""
 
     app: App
-    replica: Replica
+    admission: AdmissionState
     updater: Updater
     lag: float = 0.02
     up: bool = True
@@ -142,8 +142,8 @@ class Cluster:
         return Updater(catalog(), Options(platforms=("gfd",), queues=("kueue",) if self.chosen.queues else ()))
 
     def _server(self) -> Server:
-        replica = Replica(limits=Limits(), metrics=Metrics("0"), parking=Parking(self._timer))
-        server = Server(app=App(replica), replica=replica, updater=self._updater())
+        admission = AdmissionState(limits=Limits(), metrics=Metrics("0"), parking=Parking(self._timer))
+        server = Server(app=App(admission), admission=admission, updater=self._updater())
         server.app.overload = server  # type: ignore[assignment]
         return server
 
@@ -164,10 +164,10 @@ class Cluster:
             if new and server.up:
                 server.read += len(new)
                 update = server.updater.apply({key: value for _, key, value in new})
-                server.replica.snapshot = update.snapshot
+                server.admission.snapshot = update.snapshot
                 if not update.decisions_hold:
-                    server.replica.decisions = none_decided()
-                server.replica.parking.look(update.snapshot)
+                    server.admission.decisions = empty_decisions()
+                server.admission.parking.resume_arrived(update.snapshot)
 
     def _timer(self, seconds: float, run: Callable[[], None]) -> Timer:
         timer = Timer(self.clock.now + seconds, run)

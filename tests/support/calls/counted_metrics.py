@@ -21,8 +21,8 @@ from sources.sources import Sources, load_sources
 from telemetry.device_modes import collect_device_modes
 from telemetry.metrics import ANSWERS, Metrics
 from telemetry.watch_metrics import Watching, Writes, collect_watches
-from webhook.reload.condition import collect_file_checks
 from webhook.reload.registration_check import Registered
+from webhook.reload.reload_results import collect_file_checks
 from webhook.reload.shared_certificate import collect_ca
 
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -18,8 +18,9 @@ from analysis.reviews.review import ReviewError
 from catalog import Catalog
 from catalog.parse import from_mappings
 from cli.policy_cases import case as policy_case
-from cli.policy_cases import decisions, expectation_writer
+from cli.policy_cases import decisions
 from cli.policy_cases.outcome import CaseDecision
+from cli.policy_cases.run import write_expectation
 from cli.policy_cases.worlds import CaseWorld, Worlds
 from documents.files import SHIPPED_CATALOG, read_documents, read_policies
 from policies.claims import judging
@@ -146,4 +147,4 @@ def decide(case: Case) -> DecidedCase:
 
 def rewrite(case: Case, outcome: Mapping[str, Any]) -> None:
     """Put ``outcome`` under ``expect:``; what stands above is kept to the byte."""
-    expectation_writer.write(case.read.document, outcome)
+    write_expectation(case.read.document, outcome)

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import yaml
 
-from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS, MOST_MENDED
+from analysis.reviews.decoding import LARGEST_REPAIRED, MOST_MARKS, MOST_REPAIRED
 from analysis.reviews.workload_advice import MOST_TEMPLATES
 from policies import work_budget
 from policies.patch.applied import APPLIED, digest
@@ -184,8 +184,8 @@ def _texts() -> Iterator[tuple[str, bytes]]:
     with_terms = body(terms(_most(terms)), {"managedFields": "HERE"})
     for name, (part, end) in _FIXED.items():
         for suffix, text in (("", around), (", and terms", with_terms)):
-            number = (LARGEST_MENDED - len(text) - 16) // len(part + end)
-            number = min(number, (MOST_MENDED - _marks(text) - 1) // max(1, _marks(part)))
+            number = (LARGEST_REPAIRED - len(text) - 16) // len(part + end)
+            number = min(number, (MOST_REPAIRED - _marks(text) - 1) // max(1, _marks(part)))
             yield f"{name} to be fixed{suffix}", _filled(text, b"[" + part * number + b"1e400" + end * number + b"]")
     for name, part in _PARSED.items():
         read, past = (MOST_MARKS - _marks(around) - 1) // _marks(part), (Limits().body - len(around)) // len(part)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.reviews.review import ObjectReview
+from analysis.reviews.review import ObjectRequest
 from analysis.reviews.workload_advice import from_document
 from policies.request import Request
 
@@ -33,17 +33,17 @@ def workload_document(api_version: str, kind: str, workload: object, **request: 
     return {**RECORDED, "request": {**RECORDED["request"], **changed}}
 
 
-def workload_review(api_version: str, kind: str, workload: object, **request: object) -> ObjectReview:
+def workload_review(api_version: str, kind: str, workload: object, **request: object) -> ObjectRequest:
     """Return the same, read."""
     return from_document(workload_document(api_version, kind, workload, **request))
 
 
-def job_review(template: object, **request: object) -> ObjectReview:
+def job_review(template: object, **request: object) -> ObjectRequest:
     """Return the review of a Job with this pod template."""
     return workload_review("batch/v1", "Job", {"metadata": {"name": "j"}, "spec": {"template": template}}, **request)
 
 
-def ray_review(*templates: object, namespace: str = "ml-team", **spec: object) -> ObjectReview:
+def ray_review(*templates: object, namespace: str = "ml-team", **spec: object) -> ObjectRequest:
     """Return the review of a RayCluster with a worker group for each pod template. ``spec``: more fields of its spec."""
     groups = [{"template": each} for each in templates]
     return workload_review("ray.io/v1", "RayCluster", {"spec": {"workerGroupSpecs": groups, **spec}}, namespace=namespace)

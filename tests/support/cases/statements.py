@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from analysis.reviews import workload_advice
 from analysis.reviews.audience import warned
-from analysis.reviews.review import ObjectReview
+from analysis.reviews.review import ObjectRequest
 from cli.policy_cases.outcome import PARTS
 from kube.review import WARNING_LENGTH
 from kube.tree import apply_patch
@@ -167,7 +167,7 @@ def a_denial_of_one_of_several_templates_names_it_once(case: Case, *_: object) -
             yield text
 
 
-def _advice(case: Case, review: Callable[..., ObjectReview]) -> Iterator[tuple[str, str]]:
+def _advice(case: Case, review: Callable[..., ObjectRequest]) -> Iterator[tuple[str, str]]:
     """Yield code and text of what is said of a workload with the pod; nothing where a review was recorded."""
     if pod := case.given["pod"]:
         advice = workload_advice.advise(review(pod, namespace=case.given["namespace"]), case.world.snapshot)

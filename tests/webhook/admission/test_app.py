@@ -11,13 +11,13 @@ import pytest
 
 from policies.state.snapshot import Snapshot
 from server.answer_queue import TOO_MANY
-from server.http import Call, Denial
+from server.http import Call, Rejection
 from server.limits import Limits
 from server.request_reader import NO_ROOM
 from sources.sources import Sources, load_sources
 from telemetry.metrics import Metrics
 from tests.support.calls.in_process import JSON, Received, answered, ask, ask_asgi
-from webhook.admission.app import LARGEST_REVIEW, App, Replica, starlette_of
+from webhook.admission.app import LARGEST_REVIEW, AdmissionState, App, starlette_of
 
 LIMIT = Limits().body
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
@@ -31,8 +31,8 @@ def snapshot() -> Snapshot:
     return load_sources(Sources(platforms=("karpenter-aws",))).snapshot
 
 
-def serving(snapshot: Snapshot | None) -> Replica:
-    return Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
+def serving(snapshot: Snapshot | None) -> AdmissionState:
+    return AdmissionState(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
 
 
 def post(snapshot: Snapshot | None, body: bytes = CREATE, path: str = "/mutate", **headers: str) -> Received:
@@ -236,7 +236,7 @@ def test_a_failure_denies_only_where_something_is_enforced(snapshot: Snapshot, p
     def broken(*_: object) -> None:
         raise LookupError
 
-    monkeypatch.setattr("webhook.admission.handlers._pod", broken)
+    monkeypatch.setattr("webhook.admission.handlers._handle_pod", broken)
     monkeypatch.setattr("analysis.reviews.workload_advice.parse", broken)
     response = json.loads(post(snapshot if path == "/advise" else snapshot.with_policies(()), path=path).body)["response"]
     assert (response["allowed"], response["warnings"][0][:9]) == (True, "BERTH-007")
@@ -275,8 +275,8 @@ def test_a_call_that_waited_is_in_flight_until_its_answer(snapshot: Snapshot) ->
     assert "berth_requests_in_flight 0.0" in exposed(state)
 
 
-def exposed(replica: Replica) -> str:
-    return replica.metrics.exposition("text/plain")[0].decode()
+def exposed(admission: AdmissionState) -> str:
+    return admission.metrics.exposition("text/plain")[0].decode()
 
 
 def test_far_behind_calls_are_sent_elsewhere(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +297,7 @@ def test_far_behind_nothing_is_passed_over(snapshot: Snapshot, monkeypatch: pyte
     answer = ask(starlette_of(app), path, CREATE)
     response = json.loads(answer.body)["response"]
     assert (answer.status, response["allowed"], response["status"]["message"][:9]) == (200, False, "BERTH-008")
-    for denial in (NO_ROOM, Denial("shed", TOO_MANY)):
-        call = Call(b"POST", path.encode(), {b"content-type": b"application/json"}, 0.0, CREATE[:4096], len(CREATE), denial=denial)
+    for rejection in (NO_ROOM, Rejection("shed", TOO_MANY)):
+        call = Call(b"POST", path.encode(), {b"content-type": b"application/json"}, 0.0, CREATE[:4096], len(CREATE), rejection=rejection)
         for found in (answered(app, call), app.turned_away(call, TOO_MANY)):
             assert json.loads(found.body)["response"]["status"]["code"] == 429

@@ -17,7 +17,7 @@ from sources.sources import Sources, SourcesError, load_sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
-from webhook.admission.decision_cache import Decisions, none_decided
+from webhook.admission.decision_cache import Decisions, empty_decisions
 
 ROOT = Path(__file__).parents[3]
 URL = "https://berth.example.com"
@@ -74,7 +74,7 @@ def test_warnings_are_followed_by_where_to_look() -> None:
 @pytest.mark.parametrize("phase", ["mutate", "validate"])
 def test_pods_of_one_workload_are_decided_once_and_of_two_each(phase: Any) -> None:
     """A kept decision names the workload that it was made for."""
-    at, decisions = snapshot(), none_decided()
+    at, decisions = snapshot(), empty_decisions()
     messages = [
         answered(owned(MISMATCH, name, pod), at, phase, decisions)["status"]["message"]
         for name, pod in (("a", "a-0"), ("a", "a-1"), ("b", "b-0"))
@@ -82,7 +82,7 @@ def test_pods_of_one_workload_are_decided_once_and_of_two_each(phase: Any) -> No
     assert messages[0] == messages[1]
     assert (messages[0].endswith("/Job/a"), messages[2].endswith("/Job/b")) == (True, True)
     assert len(decisions) == 2
-    without = none_decided()
+    without = empty_decisions()
     for name in ("a", "b"):
         answered(owned(MISMATCH, name), replace(at, console_url=""), phase, without)
     assert len(without) == 1

@@ -35,7 +35,7 @@ from tests.support import worded
 from tests.support.counts import count
 from tests.support.generators.strategies import case_of
 from webhook.admission import decision_cache, handlers
-from webhook.admission.decision_cache import Decisions, decision_word, none_decided, of_decision
+from webhook.admission.decision_cache import Decisions, decision_fields, decision_word, empty_decisions
 
 ROOT = Path(__file__).parent.parent.parent.parent
 BODY = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
@@ -97,7 +97,7 @@ def twin(pod: dict[str, Any], random: Random) -> dict[str, Any]:
 
 def key_of(request: Request, snapshot: Snapshot, namespace: str = "default") -> decision_cache.Key | None:
     facts = snapshot.facts_for(namespace)
-    return decision_cache.key(request.phase, request, facts, encoded(extract(request.pod, facts.reads)))
+    return decision_cache.decision_key(request.phase, request, facts, encoded(extract(request.pod, facts.reads)))
 
 
 def test_what_is_kept_is_what_would_be_decided_anew() -> None:
@@ -111,7 +111,7 @@ def test_what_is_kept_is_what_would_be_decided_anew() -> None:
             for pod in (case.request.pod, twin(case.request.pod, random), twin(case.request.pod, random))
             for user in (case.request.user, "somebody")
         ]
-        decisions = none_decided()
+        decisions = empty_decisions()
         for at, request in enumerate(requests * 2):
             phase: Phase = random.choice(("mutate", "validate"))
             sent = body(request, f"u-{at}")
@@ -120,7 +120,7 @@ def test_what_is_kept_is_what_would_be_decided_anew() -> None:
 
 def test_a_twin_is_not_evaluated_again(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, lines: list[dict[str, Any]]) -> None:
     """Its answer has its own uid, and its log line its own name."""
-    decisions = none_decided()
+    decisions = empty_decisions()
     first = handlers.handle_review("mutate", BODY, snapshot, METRICS, decisions=decisions)
     monkeypatch.setattr(handlers, "evaluate", None)
     document = json.loads(BODY)
@@ -136,7 +136,7 @@ def test_a_twin_is_not_evaluated_again(snapshot: Snapshot, monkeypatch: pytest.M
 
 def test_another_snapshot_knows_nothing_of_it(snapshot: Snapshot) -> None:
     """What was decided under policies that are gone acts no more."""
-    decisions = none_decided()
+    decisions = empty_decisions()
     handlers.handle_review("mutate", BODY, snapshot, METRICS, decisions=decisions)
     assert handlers.handle_review("mutate", BODY, snapshot.with_policies(()), METRICS, decisions=decisions)[0] == "unmatched"
 
@@ -145,7 +145,7 @@ def test_updates_are_not_kept(snapshot: Snapshot) -> None:
     """They depend on two pods."""
     request, facts = review.parse(BODY).in_phase("validate"), snapshot.facts_for("default")
     assert key_of(request, snapshot) is not None
-    assert decision_cache.key("validate", replace(request, operation="UPDATE", old_pod=request.pod), facts, b"{}") is None
+    assert decision_cache.decision_key("validate", replace(request, operation="UPDATE", old_pod=request.pod), facts, b"{}") is None
 
 
 def test_what_is_nested_deeper_than_it_can_be_written_is_denied(snapshot: Snapshot) -> None:
@@ -190,7 +190,7 @@ def test_a_pod_that_asks_for_nothing_is_admitted_at_any_size(phase: Phase, names
         container["resources"] = {"limits": amounts | more, "requests": amounts | more}
         word, answer = handlers.handle_review(phase, json.dumps(document, separators=(",", ":")).encode(), snapshot, METRICS)
         allowed.append((word, json.loads(answer)["response"]["allowed"]))
-    assert allowed == [("unmatched", True), ("denied", False), ("denied", False)]
+    assert allowed == [("passed", True), ("denied", False), ("denied", False)]
 
 
 @pytest.mark.parametrize("written", ["tolerations", "bytes"])
@@ -223,6 +223,23 @@ def test_an_old_pod_that_would_take_too_long_is_denied_unread(snapshot: Snapshot
     assert handlers.handle_review("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "denied"
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_update_that_keeps_what_policies_wrote_is_restored(dry_run: bool, snapshot: Snapshot, lines: list[dict[str, Any]]) -> None:  # noqa: FBT001
+    """It is logged as other decisions are; an update that takes nothing away passes."""
+    document = json.loads(BODY)
+    pod = document["request"]["object"]
+    response = json.loads(handlers.handle_review("mutate", BODY, snapshot, METRICS)[1])["response"]
+    stored = jsonpatch.apply_patch(pod, json.loads(base64.b64decode(response["patch"])))
+    lines.clear()
+    document["request"] |= {"operation": "UPDATE", "oldObject": stored, "dryRun": dry_run}
+    words = []
+    for new in (pod, stored):
+        document["request"]["object"] = new
+        words.append(handlers.handle_review("mutate", json.dumps(document).encode(), snapshot, METRICS)[0])
+    assert words == ["restored", "passed"]
+    assert [line["decision"] for line in lines] == ([] if dry_run else words)
+
+
 def test_nothing_is_kept_for_a_namespace_that_can_not_be(snapshot: Snapshot) -> None:
     """Its name would be kept with each pod that has claims, and no one has counted its characters."""
     assert key_of(review.parse(BODY), snapshot, "n" * 64) is None
@@ -234,7 +251,7 @@ def test_what_is_kept_takes_as_many_bytes_as_are_counted(snapshot: Snapshot, mon
     request = review.parse(BODY)
     pods = [{**request.pod, "spec": {**request.pod["spec"], "nodeSelector": {"zone": str(number)}}} for number in range(200)]
     sent = [body(replace(request, pod=pod)) for pod in pods]
-    decisions = none_decided()
+    decisions = empty_decisions()
     handlers.handle_review("mutate", BODY, snapshot, METRICS, decisions=decisions)
     tracemalloc.start()
     for one in sent:
@@ -277,12 +294,12 @@ def test_a_claim_that_changes_is_another_key(snapshot: Snapshot) -> None:
 def test_what_is_kept_is_bounded(snapshot: Snapshot) -> None:
     """Pods that are all unlike leave no more behind than the bound says."""
     asked = review.parse(BODY)
-    facts, decisions = snapshot.facts_for("default"), none_decided()
+    facts, decisions = snapshot.facts_for("default"), empty_decisions()
     for number in range(count(200, 20_000)):
         pod = {**asked.pod, "spec": {**asked.pod["spec"], "nodeSelector": {"zone": "z" * 20_000 + str(number)}}}
         request = replace(asked, pod=pod)
         key = key_of(request, snapshot)
-        decided = decision_cache.decided(asked, evaluate(request, facts), "mutate")
+        decided = decision_cache.store_verdict(asked, evaluate(request, facts), "mutate")
         assert key is not None
         decision_cache.keep(decisions, key, decided)
     assert len(decisions) * 20_000 < decisions.most
@@ -303,6 +320,7 @@ def audit_outcomes(**fields: Any) -> AuditOutcome:
     ("verdict", "phase", "word"),
     [
         (Verdict(judged=False), "mutate", "passed"),
+        (Verdict(judged=False, patch=PATCH), "mutate", "restored"),
         (Verdict(), "mutate", "unmatched"),
         (Verdict(matched=("p",)), "mutate", "admitted"),
         (Verdict(matched=("p",), edits=(EDIT,), patch=PATCH), "mutate", "patched"),
@@ -318,7 +336,7 @@ def test_a_decision_is_one_word(verdict: Verdict, phase: Any, word: str) -> None
 def test_a_line_tells_whose_pod_and_who_decided() -> None:
     """And what was written where; never what the pod is made of."""
     verdict = Verdict(matched=("ClusterGPUPolicy/a",), edits=(EDIT,), patch=PATCH, violations=(), uncounted=2)
-    fields = {**decision_cache.whose(REVIEW, "mutate"), **json.loads(of_decision(verdict, "mutate", "patched"))}
+    fields = {**decision_cache.pod_fields(REVIEW, "mutate"), **json.loads(decision_fields(verdict, "mutate", "patched"))}
     assert (fields["namespace"], fields["pod"], fields["notAudited"]) == ("default", "train-llama-", 2)
     assert fields["edits"] == [{"rule": "tolerations", "path": "spec/tolerations/-", "policies": ["ClusterGPUPolicy/a"]}]
     assert "nginx" not in json.dumps(fields)
@@ -328,7 +346,7 @@ def test_would_records_are_those_of_the_annotation() -> None:
     """The log and the audit log tell the same."""
     verdict = Verdict(audit_outcomes=(audit_outcomes(edits=(EDIT,), patch=PATCH),))
     assert json.loads(audit_annotations(verdict)["would"]) == json.loads(json.dumps(audit_records(verdict)))
-    assert json.loads(of_decision(verdict, "mutate", "unmatched"))["would"] == json.loads(json.dumps(audit_records(verdict)))
+    assert json.loads(decision_fields(verdict, "mutate", "unmatched"))["would"] == json.loads(json.dumps(audit_records(verdict)))
 
 
 def test_a_pod_without_a_name_has_an_empty_one() -> None:

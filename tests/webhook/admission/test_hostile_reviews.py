@@ -13,7 +13,7 @@ from telemetry.metrics import Metrics
 from tests.support.cases import hostile_reviews
 from tests.support.counts import count
 from webhook.admission.app import ROUTES
-from webhook.admission.decision_cache import none_decided
+from webhook.admission.decision_cache import empty_decisions
 
 EVERY = count(8, 1)
 """kinds of pods of which one is tried"""
@@ -29,7 +29,7 @@ def test_each_is_answered(snapshot: Snapshot) -> None:
     """As an AdmissionReview with its uid; a pod that is denied is told why."""
     metrics = Metrics("test")
     for name, path, body in hostile_reviews.reviews(EVERY):
-        answer = ROUTES[f"/{path}".encode()].judge(body, snapshot, metrics, none_decided())[1]
+        answer = ROUTES[f"/{path}".encode()].handle(body, snapshot, metrics, empty_decisions())[1]
         response = orjson.loads(answer)["response"]
         assert response["uid"] == "0df2-a", name
         assert response["allowed"] or response["status"]["message"], name
@@ -37,7 +37,7 @@ def test_each_is_answered(snapshot: Snapshot) -> None:
 
 def test_the_everyday_pod_meets_the_policies(snapshot: Snapshot) -> None:
     """Otherwise what is hostile would meet none either."""
-    answer = ROUTES[b"/mutate"].judge(hostile_reviews.everyday(), snapshot, Metrics("test"), none_decided())[1]
+    answer = ROUTES[b"/mutate"].handle(hostile_reviews.everyday(), snapshot, Metrics("test"), empty_decisions())[1]
     response = orjson.loads(answer)["response"]
     assert response["allowed"]
     assert b'"key":"pool"' in base64.b64decode(response["patch"])

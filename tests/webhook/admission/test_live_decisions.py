@@ -23,7 +23,7 @@ from tests.support.generators.random_changes import Changing
 from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.strategies import examples, randoms
 from webhook.admission import handlers
-from webhook.admission.decision_cache import Decisions, none_decided
+from webhook.admission.decision_cache import Decisions, empty_decisions
 from webhook.admission.parking import NotYet
 
 METRICS = Metrics("test")
@@ -76,12 +76,12 @@ def wholly_alike(random: Random, lines: list[Line], batches: int) -> int:
     """The same pods again and again, between batches of changes: each answer against that of a snapshot made anew. How many were
     found among what was kept."""
     changing = Changing(random, random_changes.options(random))
-    followed, decisions, found = Updater(random_worlds.catalog(), changing.options), none_decided(), 0
+    followed, decisions, found = Updater(random_worlds.catalog(), changing.options), empty_decisions(), 0
     sent = [(random.choice(NAMESPACES), request) for request in changing.pods(5)]
     for number in range(batches):
         every = random.random() < 0.8
         update, built = followed.apply(changing.batch(random.choice((1, 1, 4))), all_nodes=every), changing.built(all_nodes=every)
-        current, decisions = update.snapshot, decisions if update.decisions_hold else none_decided()
+        current, decisions = update.snapshot, decisions if update.decisions_hold else empty_decisions()
         for namespace, request in sent:
             if in_use(changing, current, namespace):
                 kept = len(decisions)
@@ -205,7 +205,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[Key, Change], dict[Key, Change]]] = 
 def test_a_change_shows_in_the_next_answer(pod: Any, first: dict[Key, Change], change: dict[Key, Change], lines: list[Line]) -> None:
     """The pod that was decided a moment ago is decided otherwise, and again as before once the change is taken back."""
     followed = Updater(random_worlds.catalog(), Options(platforms=("karpenter-aws",)))
-    update, decisions = followed.apply(put("Namespace", "ns") | first), none_decided()
+    update, decisions = followed.apply(put("Namespace", "ns") | first), empty_decisions()
     sent = body(Request(namespace="ns", user="anna", pod=pod), "ns")
 
     def answers() -> list[Any]:
@@ -214,8 +214,8 @@ def test_a_change_shows_in_the_next_answer(pod: Any, first: dict[Key, Change], c
     before = answers()
     assert answers() == before
     update = followed.apply(change)
-    decisions = decisions if update.decisions_hold else none_decided()
+    decisions = decisions if update.decisions_hold else empty_decisions()
     assert answers() != before
     update = followed.apply(dict.fromkeys(change) | {key: first[key] for key in change if key in first})
-    decisions = decisions if update.decisions_hold else none_decided()
+    decisions = decisions if update.decisions_hold else empty_decisions()
     assert answers() == before

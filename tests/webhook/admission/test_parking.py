@@ -40,7 +40,7 @@ class Clock:
 
 
 def parked(parking: Parking, resumed: list[str], namespace: str, *, arrived: bool = False, size: int = 1) -> bool:
-    return parking.takes(NotYet(namespace, lambda _: arrived), size, lambda: resumed.append(namespace))
+    return parking.park(NotYet(namespace, lambda _: arrived), size, lambda: resumed.append(namespace))
 
 
 def test_a_call_goes_on_after_a_second() -> None:
@@ -48,7 +48,7 @@ def test_a_call_goes_on_after_a_second() -> None:
     clock, resumed = Clock(), list[str]()
     parking = Parking(clock)
     assert parked(parking, resumed, "a")
-    parking.look(SNAPSHOT)
+    parking.resume_arrived(SNAPSHOT)
     clock.ring(0)
     assert (resumed, len(parking)) == ([], 1)
     clock.ring(WAIT)
@@ -62,8 +62,8 @@ def test_a_call_goes_on_when_what_it_waits_for_has_arrived() -> None:
     clock, resumed = Clock(), list[str]()
     parking = Parking(clock)
     assert parked(parking, resumed, "a", arrived=True)
-    parking.look(SNAPSHOT)
-    parking.look(SNAPSHOT)
+    parking.resume_arrived(SNAPSHOT)
+    parking.resume_arrived(SNAPSHOT)
     assert resumed == []
     clock.ring(0)
     clock.ring(10)

@@ -16,13 +16,13 @@ from server.limits import Limits
 from sources.sources import ClusterSource, Sources, SourcesError, of_a_cluster, options
 from telemetry.metrics import Metrics
 from tests.support.cluster.collecting_store import until
-from webhook.admission.app import Replica
+from webhook.admission.app import AdmissionState
 from webhook.reload import batches as module
 from webhook.reload import cluster_watcher
 from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, Changes
 from webhook.reload.cluster_watcher import ClusterWatcher
-from webhook.reload.condition import ReplicaState
+from webhook.reload.reload_results import ReloadResults
 
 
 def policy(name: str, version: int, most: int = 1) -> Raw:
@@ -186,9 +186,9 @@ def test_a_failure_of_the_process_isolates_nothing() -> None:
 
 
 def watcher() -> ClusterWatcher:
-    replica = Replica(limits=Limits(), metrics=Metrics("x"))
+    admission = AdmissionState(limits=Limits(), metrics=Metrics("x"))
     source = ClusterSource(kubeconfig=None, context=None, watch=60, lease=("a", "b"))
-    made = ClusterWatcher(source, Sources(), ReplicaState(replica=replica))
+    made = ClusterWatcher(source, Sources(), ReloadResults(admission=admission))
     made._updater = Updater(*options(of_a_cluster(Sources())))
     return made
 
@@ -208,7 +208,7 @@ def following(check: Callable[[ClusterWatcher], Coroutine[Any, Any, None]]) -> N
 
 
 def in_force(made: ClusterWatcher) -> list[str]:
-    snapshot = made.condition.replica.snapshot
+    snapshot = made.results.admission.snapshot
     return [compiled.policy.name for compiled in snapshot.policies] if snapshot else []
 
 
@@ -216,11 +216,11 @@ def test_a_swap_that_fails_is_made_later(monkeypatch: pytest.MonkeyPatch) -> Non
     """What was compiled is activated once that works, though nothing else changes."""
     failures = [1, 1]
 
-    async def broken(condition: ReplicaState, update: Update) -> None:
+    async def broken(results: ReloadResults, update: Update) -> None:
         if failures:
             failures.pop()
             raise OSError("no memory")
-        await activate(condition, update)
+        await activate(results, update)
 
     async def check(made: ClusterWatcher) -> None:
         monkeypatch.setattr(cluster_watcher, "activate", broken)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.scan.suggestions.written import WrittenSuggestion, comment, suggestions
-from cli.output.suggested import format_suggestion
+from cli.inspect.scan import format_suggestion
 from documents.yaml_reader import documents
 from policies.objects.parse import parse_objects
 from tests.support.generators.random_worlds import catalog

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from analysis.reviews.decoding import LARGEST_MENDED, MOST_MARKS
+from analysis.reviews.decoding import LARGEST_REPAIRED, MOST_MARKS
 from kube.review import Head, head_of
 from policies.state.snapshot import Snapshot
 from server.limits import UID_BYTES
@@ -19,7 +19,7 @@ from sources.sources import Sources, load_sources
 from telemetry import log
 from telemetry.metrics import Metrics
 from webhook.admission import handlers
-from webhook.admission.unread_reviews import may_deny
+from webhook.admission.unevaluated_reviews import answer_unevaluated, may_deny, too_large
 
 ROOT = Path(__file__).parent.parent.parent
 BODY = (ROOT / "reviews" / "pods-create-train-llama.json").read_bytes()
@@ -92,7 +92,7 @@ def test_what_nobody_reads_hides_nothing(phase: Any, part: bytes, snapshot: Snap
 
 
 UNREADABLE: dict[str, Callable[[], bytes]] = {
-    "too large to be mended": lambda: with_part(deep(1_100) + b',"a":"' + b"x" * LARGEST_MENDED + b'"'),
+    "too large to be repaired": lambda: with_part(deep(1_100) + b',"a":"' + b"x" * LARGEST_REPAIRED + b'"'),
     "cut off": lambda: BODY[:-5],
     "no number": lambda: with_part(b'"a":NaN'),
     "no map": lambda: BODY.replace(b'"spec":{', b'"spec":[],"was":{', 1),
@@ -143,7 +143,7 @@ def test_one_namespace_is_not_denied_for_the_policy_of_another(snapshot: Snapsho
         head = head_of(body[:UID_BYTES])
         assert handlers.handle_review("mutate", body, snapshot, METRICS)[0] == word
         assert head == Head(UID, namespace)
-        assert handlers.handle_too_large("mutate", head, 10**7, 10**6, snapshot)[0] == word
+        assert answer_unevaluated("mutate", head, snapshot, too_large(10**7, 10**6))[0] == word
 
 
 def test_where_the_namespace_is_unknown_any_policy_counts(snapshot: Snapshot) -> None:

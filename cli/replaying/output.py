@@ -1,4 +1,4 @@
-"""The text and the JSON of a replay."""
+"""The output of a replay: text, JSON, JUnit XML, and workflow commands of GitHub Actions; and what was not compared, in sentences."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from analysis.replay.creations import Passed
 from analysis.replay.difference import TURNS, Difference, Side, Turn
 from analysis.replay.tally import ChangedGroup, GroupLine
 from catalog.nearest import list_known
+from cli.output.junit import JUnitCase, format_junit
 from cli.output.table import OutputTable, Row, Styled
 from cli.replaying.total import Total
 from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import counted, printable
+from policies.document import InputError
 
 WORDS: dict[Turn, str] = {
     "newly-denied": "newly denied",
@@ -28,7 +31,34 @@ MOST_ROWS = 50
 _LONGEST = 320
 """Characters of a name in a table: a kind and a name of Kubernetes, whose longest has 253."""
 _STYLES: dict[Turn, Style] = {"newly-denied": "bad", "newly-admitted": "good", "other-reasons": "unsure", "other-edits": "unsure"}
+_LONGEST_REASON = 1000
+_SUITE = "berth replay"
 _MOST_FIELDS = 4
+_SENTENCES: dict[Passed, str] = {
+    "accelerator": "pods that request no accelerator",
+    "stage": "pod events at stages other than ResponseComplete",
+    "dry-run": "dry runs",
+    "resource": "entries about other resources than pods",
+    "verb": "pod events that create no pod: reads, deletions, changes of subresources",
+    "update": "updates of pods (an audit log does not have the previous pod)",
+    "level": "creations at level Metadata, which does not include the pod; log pods at level Request",
+    "truncated": "creations whose event was truncated; raise --audit-log-truncate-max-event-size",
+    "early": "creations that failed before the API server read the pod",
+    "excluded": "pods in namespaces that Berth is not called for",
+    "namespace": "pods in other namespaces",
+    "repeated": "duplicate events, counted once",
+    "large": "pods that are too large to evaluate",
+    "unshaped": "objects that are not valid pods",
+    "kind": "objects that are not recordings; to check manifests, use berth try FILE",
+    "unreadable": "entries that are not JSON",
+    "beginning": "files that begin in the middle of a line",
+    "end": "files that end in the middle of a line",
+    "long": "lines that are too long to be an event",
+}
+PLACED: tuple[Passed, ...] = ("unreadable", "long", "unshaped", "large", "truncated", "kind")
+"""Reasons of which the first place is told."""
+NO_RECORD: tuple[Passed, ...] = ("level", "truncated")
+"""Pods that were created, and of which the recording has nothing that can be judged."""
 
 
 def name(text: str) -> str:
@@ -135,7 +165,7 @@ def _example(total: Total, group: ChangedGroup, screen: Terminal) -> Iterator[st
         yield from screen.paint_diff(lines)
     else:
         yield f"{where} is now {screen.paint('bad', 'denied')}:"
-    yield from (f"  {printable(reason, 1000)}" for reason in example.reasons)
+    yield from (f"  {printable(reason, _LONGEST_REASON)}" for reason in example.reasons)
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------
@@ -193,3 +223,94 @@ def _group(total: Total, group: ChangedGroup, line: GroupLine) -> dict[str, Any]
 
 def _side(one: Side) -> dict[str, Any]:
     return {"decision": one.word, "codes": list(one.codes), "fields": list(one.fields)}
+
+
+# --- sentences ----------------------------------------------------------------------------------------------
+
+
+def passed_over(total: Total) -> Iterator[str]:
+    """Yield a sentence for each reason why something was passed over."""
+    for reason, sentence in _SENTENCES.items():
+        if number := total.passed[reason]:
+            place = f"; the first: {total.first[reason]}" if reason in PLACED and reason in total.first else ""
+            yield f"skipped: {sentence} ({number}{place})"
+    if total.reports:
+        yield f"reports, compared with the pods that exist now ({len(total.reports)})"
+    yield from (f"{file}: the compressed data is incomplete; the part before is evaluated" for file in total.damaged)
+
+
+def uncompared(total: Total) -> Iterator[str]:
+    """Yield a sentence if nobody knows what was decided of some pods then."""
+    tally = total.tally
+    if missing := tally.all.pods - tally.compared:
+        yield f"pods without a recorded decision are only counted ({missing}); to compare them, pass the old policies: --against PATH"
+    if tally.away:
+        yield f"pods admitted while Berth did not answer, compared as admitted unchanged ({tally.away})"
+
+
+def nothing_to_judge(total: Total) -> InputError | None:
+    """Return an error where a recording of pods has none that can be judged: it would say that nothing differs."""
+    if total.tally.all.pods or not (found := [reason for reason in NO_RECORD if total.passed[reason]]):
+        return None
+    file = total.first[found[0]].file
+    number = total.passed[found[0]]
+    return InputError(file=file, message=f"has nothing to evaluate: {_SENTENCES[found[0]]} ({number})")
+
+
+# --- CI -----------------------------------------------------------------------------------------------------
+
+
+def junit(total: Total, statements: list[str]) -> str:
+    """Return JUnit XML: a suite for each namespace, a failure for each difference of a workload, and one test that passes for
+    the pods that are decided as then."""
+    suites: dict[str, list[JUnitCase]] = {}
+    for namespace, line in sorted(total.tally.namespaces.items()):
+        same = line.pods - line.otherwise
+        suites[namespace] = [JUnitCase(namespace, f"{counted(same, 'pod')} with the same decision")] if same else []
+    for group, line in ordered(total.tally.groups.items()):
+        turn = group.difference.turn
+        title = f"{name_workload(group.workload)}: {counted(line.pods, 'pod')} {WORDS[turn]}"
+        case = JUnitCase(group.namespace, title, failure=_message(group, line), type=turn, details=list(_details(total, group)))
+        suites.setdefault(group.namespace, []).append(case)
+    return format_junit(_SUITE, suites, [sentence(total), *statements])
+
+
+def _message(group: ChangedGroup, line: GroupLine) -> str:
+    found = group.difference
+    due = f", by {', '.join(map(name, found.policies))}" if found.policies else ""
+    return f"before: {side(found.then)}, now: {side(found.now)}{due} ({stake(line)})"
+
+
+def _details(total: Total, group: ChangedGroup) -> Iterator[str]:
+    if group in total.examples:
+        place, example = total.examples[group]
+        yield f"pod {name(example.pod)}, {printable(str(place), _LONGEST_REASON)}"
+        yield from (printable(reason, _LONGEST_REASON) for reason in example.reasons)
+        yield from example.diff
+
+
+def _valid(text: str) -> str:
+    """Return the text without characters that are not printable."""
+    return "".join(one if one.isprintable() else " " for one in text)
+
+
+def github(total: Total, statements: list[str]) -> Iterator[str]:
+    """Yield workflow commands: a warning for each difference of a workload, and notices with the result."""
+    for group, line in ordered(total.tally.groups.items()):
+        title = f"{counted(line.pods, 'pod')} {WORDS[group.difference.turn]}"
+        message = f"{name(group.namespace)} {name_workload(group.workload)}: {_message(group, line)}"
+        details = "\n".join(_valid(one) for one in _details(total, group))
+        yield f"::warning title={_property(title)}::{_data(message)}%0A{_data(details)}"
+    yield f"::notice title={_SUITE}::{_data(sentence(total))}"
+    for statement in statements:
+        yield f"::notice title={_SUITE}::{_data(_valid(statement))}"
+
+
+def _data(text: str) -> str:
+    """Escape as the runner reads it (actions/toolkit, packages/core/src/command.ts escapeData)."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """Escape as the runner reads it (escapeProperty)."""
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,4 +1,4 @@
-"""The state of a replica: the results of reloading, for ``/readyz`` and ``/metrics``."""
+"""The results of reloading policies, objects and certificates, for ``/readyz`` and ``/metrics``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from prometheus_client.core import GaugeMetricFamily
 from policies.state.objects import Key, ObjectEntry
 from telemetry.exposition import family
 from telemetry.watch_metrics import Watching, nothing
-from webhook.admission.app import Replica
+from webhook.admission.app import AdmissionState
 from webhook.reload.registration_check import Registered
 
 
 @dataclass(slots=True, kw_only=True)
-class ReplicaState:
-    """The state, changed by the watchers and read by the second port. Times are Unix seconds."""
+class ReloadResults:
+    """The last result of each watcher, read by the second port. Times are Unix seconds."""
 
-    replica: Replica
+    admission: AdmissionState
     certificate_expires: float = 0
     certificate_rejected_at: float = 0
     """When the files on disk were found wrong; 0: they are what is served."""
@@ -50,7 +50,7 @@ class ReplicaState:
 
 
 def collect_file_checks(checked_at: Mapping[str, float]) -> Iterator[Metric]:
-    """Yield the metric of followed files, of ``ReplicaState.files_checked_at``; without a sample where no files are followed."""
+    """Yield the metric of followed files, of ``ReloadResults.files_checked_at``; without a sample where no files are followed."""
     text = "When the last check of files for changes ended, in seconds since 1970."
     samples = (([files], at) for files, at in checked_at.items())
     yield family(GaugeMetricFamily, "berth_files_last_check_timestamp_seconds", text, ["files"], samples)
