@@ -1,18 +1,31 @@
-"""Every screen there is, by its address: a new one is a line here."""
+"""All screens by address, with the page "History"."""
 
 from __future__ import annotations
 
 from console.berths.group_page import group
 from console.berths.pages import berths
-from console.history import history
-from console.impact.pages import cell, impact
+from console.impact import cell, impact
 from console.job.pages import gather, job
-from console.policies.pages import namespace, policies, policy
+from console.policies import namespace, policies, policy
 from console.server.page import Page, Screen, Visit
+from console.server.query import paged
 
 
-def _home(visit: Visit) -> Page:
-    return impact(visit)
+def history(visit: Visit) -> Page:
+    """Events, the newest first, and what reports say of workloads."""
+    view, query = visit.view, visit.query
+    namespace = query.name("namespace")
+    found = [one for one in view.happenings() if namespace in ("", one.namespace)]
+    reports = [one for one in view.reports() if namespace in ("", one.namespace)]
+    results = [(report, result) for report in reports for result in report.results]
+    results.sort(key=lambda one: (-one[1].pods, one[0].namespace, one[0].kind, one[0].name))
+    values = {
+        "events": paged(found, query, "/history"),
+        "results": paged(results, query, "/history", field="reports"),
+        "namespace": namespace,
+        "may": view.scope.events.every or bool(view.scope.events.names),
+    }
+    return Page(template="history.html", title="History", values=values)
 
 
 def _state(visit: Visit) -> Page:
@@ -21,7 +34,7 @@ def _state(visit: Visit) -> Page:
 
 
 SCREENS = (
-    Screen(path="/", show=_home, section="impact"),
+    Screen(path="/", show=impact, section="impact"),
     Screen(path="/impact", show=impact, section="impact"),
     Screen(path="/impact/cell", show=cell, section="impact"),
     Screen(path="/berths", show=berths, section="berths"),

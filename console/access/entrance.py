@@ -8,11 +8,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from cluster.client.errors import Unreachable
+from console.access.hosts import local
 from console.access.people import expiry, is_token
-from console.access.returning import local
 from console.access.sign_in import COOKIE, LOGIN, LOGOUT, SignIn
-from console.server.forms import form
-from console.server.query import Query, QueryError
+from console.server.query import Query, QueryError, form
 from documents.printable import cut
 from telemetry import log
 

@@ -1,10 +1,10 @@
-"""By which names the console may be asked, so that a name of somebody else's that leads here (DNS rebinding), or one that a request
-makes up, gets no page."""
+"""The host names by which the console may be asked, and the pages to which a sign-in may return: a name of somebody else's that leads here
+(DNS rebinding), or an address that a request makes up, gets no page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from urllib.parse import urlsplit
+from collections.abc import Collection, Iterable
+from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -38,3 +38,34 @@ class Hosts:
         if not name or asked.netloc != host or asked.username is not None or asked.path or asked.query:
             return False
         return name in self._names or (name == self._url.hostname and (port or 443) == (self._url.port or 443))
+
+
+LONGEST = 4000
+"""Characters: an address of a page has some hundred."""
+HOME = "/"
+
+
+def local(text: str, paths: Collection[str]) -> str:
+    """Return the path and the query of an address if it leads to one of these pages, "/" for all others. Nothing of what stands before
+    the path is ever returned."""
+    if len(text) > LONGEST or not text.isascii() or not text.isprintable() or "\\" in text:
+        return HOME
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return HOME
+    if parts.path not in paths:
+        return HOME
+    return f"{parts.path}?{quote(parts.query, safe=_QUERY)}" if parts.query else parts.path
+
+
+_QUERY = "=&%+/:;,.@!$'()*~?-_[]"
+"""What may stand in a query as it is (RFC 3986, 3.4)."""
+
+
+def asked_page(request: Request, paths: Collection[str]) -> str:
+    """Return the page that somebody has before them: that of the browser where a part of it was asked for (htmx tells it)."""
+    if request.headers.get("hx-request") == "true":
+        return local(request.headers.get("hx-current-url", ""), paths)
+    query = request.url.query
+    return local(f"{request.url.path}?{query}" if query else request.url.path, paths)

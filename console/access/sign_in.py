@@ -14,9 +14,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from analysis.world.world import World
 from console.access.attempts import Attempts
-from console.access.hosts import Hosts
+from console.access.hosts import Hosts, asked_page
 from console.access.people import People, Person, expiry
-from console.access.returning import asked_page
 from console.access.rights import Rights
 from console.access.sessions import Session, Sessions
 from console.world.scope import ListedKind, Scope

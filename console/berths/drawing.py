@@ -7,10 +7,10 @@ A free cell is hollow, a held one is full, one that is of no use is crossed out:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from console.berths.uses import Use
+from console.berths.groups import Use
 from documents.printable import counted
 
 WIDTH = 320
@@ -34,38 +34,27 @@ class DrawnText(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    """Paths are the data of SVG's ``path``."""
-
-    width: int
-    height: int
-    held: str
-    free: str
-    out: str
-    texts: Sequence[DrawnText]
-    tiles: bool
-    """True if each node is drawn."""
-
-
 @dataclass(slots=True)
-class _Canvas:
-    held: list[str]
-    free: list[str]
-    out: list[str]
-    texts: list[DrawnText]
+class Drawing:
+    """Pieces of the data of SVG's ``path`` by the state of devices, and texts. ``tiles``: whether each node is drawn."""
+
+    tiles: bool
+    width: int = WIDTH
+    height: int = 0
+    held: list[str] = field(default_factory=list)
+    free: list[str] = field(default_factory=list)
+    out: list[str] = field(default_factory=list)
+    texts: list[DrawnText] = field(default_factory=list)
 
 
 def drawing(uses: Sequence[Use]) -> Drawing:
     """Draw the devices of one name of a group."""
-    canvas = _Canvas([], [], [], [])
-    tiles = len(uses) <= MOST_TILES and all(one.total <= MOST_CELLS for one in uses)
-    height = _tiles(canvas, uses) if tiles else _bars(canvas, uses)
-    paths = {"held": "".join(canvas.held), "free": "".join(canvas.free), "out": "".join(canvas.out)}
-    return Drawing(width=WIDTH, height=height, texts=canvas.texts, tiles=tiles, **paths)
+    canvas = Drawing(tiles=len(uses) <= MOST_TILES and all(use.total <= MOST_CELLS for use in uses))
+    canvas.height = _tiles(canvas, uses) if canvas.tiles else _bars(canvas, uses)
+    return canvas
 
 
-def _tiles(canvas: _Canvas, uses: Sequence[Use]) -> int:
+def _tiles(canvas: Drawing, uses: Sequence[Use]) -> int:
     most = max((one.total for one in uses), default=1)
     columns, rows = min(most, ACROSS), -(-most // ACROSS)
     if most in (6, 8):
@@ -89,7 +78,7 @@ def _short(one: Use) -> str:
     return f"{one.free} free" if one.free else "full" if one.held else "broken"
 
 
-def _cells(canvas: _Canvas, one: Use) -> Iterator[list[str]]:
+def _cells(canvas: Drawing, one: Use) -> Iterator[list[str]]:
     yield from [canvas.held] * one.held
     yield from [canvas.free] * one.free
     yield from [canvas.out] * one.out
@@ -131,7 +120,7 @@ def _class(one: Use, *, exact: bool) -> tuple[tuple[int, int], str]:
     return ((0, 1), "≥ half free") if 2 * one.free >= one.total else ((0, 2), "< half free")
 
 
-def _bars(canvas: _Canvas, uses: Sequence[Use]) -> int:
+def _bars(canvas: Drawing, uses: Sequence[Use]) -> int:
     found = bars(uses)
     most = max(bar.nodes for bar in found)
     for at, bar in enumerate(found):

@@ -1,17 +1,17 @@
-"""Groups of nodes with devices, counted once for a world."""
+"""Groups of nodes with devices, and what is used and free of each device name, counted once for a world."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from analysis.scan.seen import GpuNode
 from analysis.world.world import World
 from catalog import Catalog, Gpu
-from console.berths.uses import Use, state, use
 from console.world.derived import Derived
+from kube.node import Node
 from kube.taints import Taint, passes
 
 _WORDS = {"gpu": ("Whole GPUs", "GPU"), "shared": ("Shared GPUs", "replica"), "partition": ("Partitions", "partition")}
@@ -99,12 +99,12 @@ class ModelGroup:
     @property
     def usd_free(self) -> float | None:
         """What devices that nobody holds cost an hour."""
-        return _sum(line.usd_free for line in self.lines)
+        return add_known(line.usd_free for line in self.lines)
 
     @property
     def usd_out(self) -> float | None:
         """What devices that nobody can hold cost an hour."""
-        return _sum(line.usd_out for line in self.lines)
+        return add_known(line.usd_out for line in self.lines)
 
 
 def _counted(world: World) -> tuple[ModelGroup, ...]:
@@ -151,7 +151,7 @@ class _Counter:
             spot=sum(node.spot for node in nodes),
             taints=sorted(taints.items(), key=lambda one: (-one[1], one[0])),
             labels=dict(sorted(shared)),
-            usd=_sum(prices),
+            usd=add_known(prices),
             unpriced=prices.count(None),
         )
 
@@ -176,8 +176,8 @@ class _Counter:
             unit=unit,
             uses=uses,
             usd=(min(each), max(each)) if each else None,
-            usd_free=_sum(free) if known else None,
-            usd_out=_sum(out) if known else None,
+            usd_free=add_known(free) if known else None,
+            usd_out=add_known(out) if known else None,
             known=known,
         )
 
@@ -188,6 +188,50 @@ class _Counter:
         return _WORDS.get(resource.kind if resource is not None else "", ("Devices", "device"))
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
+def add_known(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the values that are known; None if none is."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+State = Literal["ready", "cordoned", "not ready"]
+MOST = 100_000
+"""Devices of one node that are counted: the largest machines have some thousand replicas."""
+
+
+class Use(NamedTuple):
+    """Devices of one name on one node; ``held``, ``free`` and ``out`` together are ``total``."""
+
+    node: str
+    state: State
+    total: int
+    """Those that are there, healthy or not."""
+    held: int
+    free: int
+    """What a pod could take now."""
+    out: int
+    """Of no use: not healthy, or free on a node that takes no pods."""
+
+    @property
+    def whole(self) -> bool:
+        """True if a job that takes the whole node could have it."""
+        return 0 < self.total == self.free
+
+
+def state(node: Node) -> State:
+    """Return whether a node takes pods: one that starts, or whose devices are set up anew, is not ready."""
+    return "cordoned" if node.cordoned else "ready" if node.settled else "not ready"
+
+
+def use(name: str, node: GpuNode) -> Use:
+    """Return what is held of a device name."""
+    healthy = _bounded(node.allocatable.get(name, 0))
+    total = _bounded(node.place.offered(name))
+    now = state(node.place)
+    held = min(total, _bounded((node.place.used or {}).get(name, 0)))
+    free = max(0, healthy - held) if now == "ready" else 0
+    return Use(node=node.name, state=now, total=total, held=held, free=free, out=total - held - free)
+
+
+def _bounded(number: int) -> int:
+    return max(0, min(number, MOST))

@@ -1,45 +1,25 @@
-"""The page of all groups."""
+"""The page of all groups, with the problems that `berth scan` finds at each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 from zlib import crc32
 
-from console.berths.drawing import Drawing, drawing
-from console.berths.groups import DeviceLine, ModelGroup, groups
-from console.berths.marks import POOL, Mark, Named, marks
-from console.berths.pools import EmptyPool, empty
+from analysis.scan import wording
+from analysis.scan.finding import Finding, Kind
+from console.berths.drawing import drawing
+from console.berths.groups import GroupKey, ModelGroup, add_known, groups
+from console.berths.pools import POOL, EmptyPool, empty
 from console.server.page import Page, Visit
-from console.server.paging import paged
-from console.server.query import LONGEST_NAME, Query
+from console.server.query import LONGEST_NAME, Query, paged
 from console.world.view import View
 from kube.labels import NODE_POOL
-from kube.taints import Taint
 
 CARDS = 9
 """Groups of a page: three rows of three on a wide screen."""
-MOST_LINES = 4
-"""Device names of one group that are drawn; the page of the group has all."""
-MOST_TAINTS = 5
 SORTS = ("name", "free", "idle")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """One group, or one NodePool without nodes, as a page shows it."""
-
-    title: str
-    address: str
-    """Of its own page; "" if its name is none that an address can have."""
-    group: ModelGroup | None
-    pool: EmptyPool | None
-    drawn: Sequence[tuple[DeviceLine, Drawing]]
-    taints: Sequence[tuple[str, int]]
-    """(``key=value:effect``, nodes that have it)"""
-    marks: Sequence[Mark]
 
 
 def berths(visit: Visit) -> Page:
@@ -53,13 +33,13 @@ def berths(visit: Visit) -> Page:
     without = empty(fleet.pools, pool_names(view), view.world.prices)
     rows: list[ModelGroup | EmptyPool] = [*sorted(every, key=_ORDERS[sort]), *without]
     listed = paged(rows, query, "/berths", size=CARDS)
-    found = marks(view)
-    cards = [_pool_card(one, found, query) if isinstance(one, EmptyPool) else card(one, found, query) for one in listed.rows]
-    totals = _totals(every)
     values = {
-        "cards": cards,
         "paged": listed,
-        "totals": totals,
+        "totals": _totals(every),
+        "marks": marks(view),
+        "drawing": drawing,
+        "wording": wording,
+        "address": _address,
         "sort": sort,
         "sorts": [(one, query.link("/berths", sort=one, page="")) for one in SORTS],
     }
@@ -90,72 +70,52 @@ _ORDERS: Mapping[str, Callable[[ModelGroup], Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupTotals:
-    """What all groups have together."""
-
-    groups: int
-    nodes: int
-    whole: int
-    """Nodes of which every device is free."""
-    usd: float | None
-    usd_free: float | None
-    usd_out: float | None
-    unpriced: int
-    known: bool
-
-
-def _totals(every: Sequence[ModelGroup]) -> GroupTotals:
-    def add(values: Sequence[float | None]) -> float | None:
-        found = [one for one in values if one is not None]
-        return sum(found) if found else None
-
-    return GroupTotals(
-        groups=len(every),
-        nodes=sum(len(one.nodes) for one in every),
-        whole=sum(line.whole or 0 for one in every for line in one.lines),
-        usd=add([one.usd for one in every]),
-        usd_free=add([one.usd_free for one in every]),
-        usd_out=add([one.usd_out for one in every]),
-        unpriced=sum(one.unpriced for one in every),
-        known=all(line.known for one in every for line in one.lines),
-    )
+def _totals(every: Sequence[ModelGroup]) -> Mapping[str, Any]:
+    """Return what all groups have together; ``whole``: nodes of which every device is free."""
+    return {
+        "groups": len(every),
+        "nodes": sum(len(group.nodes) for group in every),
+        "whole": sum(line.whole or 0 for group in every for line in group.lines),
+        "usd": add_known(group.usd for group in every),
+        "usd_free": add_known(group.usd_free for group in every),
+        "usd_out": add_known(group.usd_out for group in every),
+        "unpriced": sum(group.unpriced for group in every),
+        "known": all(line.known for group in every for line in group.lines),
+    }
 
 
-def card(group: ModelGroup, found: Mapping[Named, Sequence[Mark]], query: Query) -> Card:
-    """Return a group as a page shows it."""
-    what, name, model = group.key
-    return Card(
-        title=f"{what} {name}",
-        address=_address(query, what, name, model),
-        group=group,
-        pool=None,
-        drawn=[(line, drawing(line.uses)) for line in group.lines[:MOST_LINES]],
-        taints=[(taint_text(taint), count) for taint, count in group.taints[:MOST_TAINTS]],
-        marks=found.get((what, name), ()),
-    )
-
-
-def _pool_card(one: EmptyPool, found: Mapping[Named, Sequence[Mark]], query: Query) -> Card:
-    name = one.pool.name
-    return Card(
-        title=f"{POOL} {name}",
-        address=_address(query, POOL, name, ""),
-        group=None,
-        pool=one,
-        drawn=(),
-        taints=[(taint_text(taint), 0) for taint in one.pool.taints[:MOST_TAINTS]],
-        marks=found.get((POOL, name), ()),
-    )
-
-
-def _address(query: Query, what: str, name: str, model: str) -> str:
-    if max(len(what), len(name), len(model)) > LONGEST_NAME:
+def _address(key: GroupKey) -> str:
+    """Return the address of the page of a group; "" if its name is none that an address can have."""
+    if max(map(len, key)) > LONGEST_NAME:
         return ""
-    return Query({}).link("/berths/group", kind=what, name=name, model=model)
+    return Query({}).link("/berths/group", kind=key.what, name=key.name, model=key.model)
 
 
-def taint_text(taint: Taint) -> str:
-    """Return ``key=value:effect``, as kubectl writes it."""
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
+Named = tuple[str, str]
+"""What a group of nodes is called, and its name."""
+
+
+def marks(view: View) -> Mapping[Named, Mapping[Kind, Sequence[Finding]]]:
+    """Return the findings at each group that has some, by kind, in the order of the report."""
+    found: dict[Named, dict[Kind, list[Finding]]] = {}
+    for finding in view.findings():
+        for group in dict.fromkeys(_about(finding, view)):
+            found.setdefault(group, {}).setdefault(finding.kind, []).append(finding)
+    return found
+
+
+def _about(finding: Finding, view: View) -> Iterator[Named]:
+    values = finding.values
+    if finding.where.kind == "EC2NodeClass":
+        pools = values.get("pools", ())
+        yield from ((POOL, str(pool)) for pool in (pools if isinstance(pools, tuple) else ()))
+    elif finding.where.kind == "resource":
+        offered = view.world.snapshot.cluster.resources
+        nodes = view.world.seen.nodes
+        yield from (nodes[node].group for node, names in offered.items() if finding.where.name in names and node in nodes)
+    elif finding.where.namespace:
+        group = values.get("group")
+        if isinstance(group, tuple) and len(group) == 2:
+            yield str(group[0]), str(group[1])
+    else:
+        yield finding.where.kind, finding.where.name

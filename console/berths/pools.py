@@ -8,32 +8,15 @@ from fractions import Fraction
 
 from catalog import Catalog
 from catalog.prices import Prices
+from console.berths.groups import GroupKey
 from kube.labels import CAPACITY_TYPE
+from kube.taints import Taint
+from policies.offers.table import Host
 from policies.placement.pool_blockers import most_devices
 from policies.placement.pools import Pool
 
+POOL = "NodePool"
 MOST_MACHINES = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolLimit:
-    """One entry of ``spec.limits``."""
-
-    resource: str
-    limit: str
-    made: str
-    left: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolMachine:
-    """A machine that a NodePool may make."""
-
-    name: str
-    model: str
-    devices: int
-    usd: float | None
-    """On-demand, an hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,28 +24,37 @@ class EmptyPool:
     """A NodePool without a node that could make machines with devices."""
 
     pool: Pool
-    machines: Sequence[PoolMachine]
-    """The cheapest known first."""
+    machines: Sequence[tuple[Host, float | None]]
+    """What it may create, with its on-demand price an hour: the cheapest known first."""
     more: int
     most: int
     """Devices of its largest machine."""
     capacity: Sequence[str]
     """``spot``, ``on-demand`` ...; () if all."""
 
+    @property
+    def key(self) -> GroupKey:
+        return GroupKey(POOL, self.pool.name, "")
 
-def limits(pool: Pool, catalog: Catalog) -> list[PoolLimit]:
-    """Return the limits on devices and on nodes: accelerators first."""
+    @property
+    def taints(self) -> Sequence[tuple[Taint, int]]:
+        """Those of its nodes; none has them yet."""
+        return [(taint, 0) for taint in self.pool.taints]
+
+
+def limits(pool: Pool, catalog: Catalog) -> list[tuple[str, str, str, str]]:
+    """Return (resource, limit, created, remaining) of the limits on devices and on nodes: accelerators first."""
     names = sorted(pool.limits, key=lambda name: (catalog.resource(name) is None, name))
     found = []
     for name in names:
         left = pool.left(name)
         made = pool.made.get(name)
         found.append(
-            PoolLimit(
-                resource=name,
-                limit=_written(name, pool.limits[name]),
-                made="–" if made is None else _written(name, made),
-                left="–" if left is None or not pool.made else _written(name, max(left, Fraction(0))),
+            (
+                name,
+                _written(name, pool.limits[name]),
+                "–" if made is None else _written(name, made),
+                "–" if left is None or not pool.made else _written(name, max(left, Fraction(0))),
             )
         )
     return found
@@ -84,17 +76,14 @@ def _empty(pool: Pool, prices: Prices) -> EmptyPool | None:
     devices = most_devices(pool)
     if not devices or pool.static or pool.table is None:
         return None
-    machines: dict[str, PoolMachine] = {}
+    machines: dict[str, tuple[Host, float | None]] = {}
     for offer in pool.table.offers_in(pool.rows & pool.table.by_sharing.get("Exclusive", 0) & ~pool.table.unknown):
         if offer.resource in devices and offer.host.count and not offer.host.uncounted and offer.host.name not in machines:
             price = prices.machines.get(offer.host.name)
-            model = offer.host.gpu.model if offer.host.gpu is not None else ""
-            machines[offer.host.name] = PoolMachine(
-                name=offer.host.name, model=model, devices=offer.host.count, usd=price[0] if price is not None else None
-            )
+            machines[offer.host.name] = offer.host, price[0] if price is not None else None
     if not machines:
         return None
-    ordered = sorted(machines.values(), key=lambda one: (one.usd is None, one.usd or 0.0, one.name))
+    ordered = sorted(machines.values(), key=lambda priced: (priced[1] is None, priced[1] or 0.0, priced[0].name))
     capacity = pool.requirements.get(CAPACITY_TYPE)
     return EmptyPool(
         pool=pool,

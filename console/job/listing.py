@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 from analysis.audit.ledger import AuditedPod
 from analysis.world.counts import LABELS
 from analysis.world.happenings import NOT_CREATED
 from analysis.world.world import World
 from console.server.page import Visit
-from console.server.paging import Paged, paged
+from console.server.query import Paged, paged
 from console.world.derived import Derived
 from console.world.view import View
 
@@ -67,9 +68,9 @@ def listing(visit: Visit) -> Paged[JobRow]:
     pods = view.scope.pods
     every = [one for one in KNOWN.of(view.world) if (pods.every or one.namespace in pods) and all(word in one.words for word in words)]
     both: list[JobRow | _SearchedPod] = [*sorted(denied, key=lambda row: (row.namespace, row.name)), *every]
-    page = paged(both, query, "/job", size=ROWS)
+    page: Paged[Any] = paged(both, query, "/job", size=ROWS)
     rows = [one if isinstance(one, JobRow) else _row(one, view) for one in page.rows]
-    return Paged(rows=rows, number=page.number, last=page.last, total=page.total, before=page.before, after=page.after)
+    return replace(page, rows=rows)
 
 
 def _row(one: _SearchedPod, view: View) -> JobRow:

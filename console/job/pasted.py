@@ -25,16 +25,6 @@ MOST_UNJUDGED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastedObject:
-    """One object of the text that has pods."""
-
-    number: int
-    """From 1, among these."""
-    title: str
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pasted:
     """What a text has."""
 
@@ -42,8 +32,10 @@ class Pasted:
     """The object to judge; None if there is none."""
     templates: int = 0
     """Of that object, the ones that are not judged included."""
-    choices: Sequence[PastedObject] = ()
+    choices: Sequence[Manifest] = ()
     """All that have pods; one alone is no choice."""
+    number: int = 1
+    """Of the object to judge among these, from 1."""
     others: Sequence[Manifest] = ()
     """Those without pods, in order."""
     facts: Sequence[Raw] = ()
@@ -73,18 +65,15 @@ def pasted(text: str, snapshot: Snapshot, namespace: str, number: int) -> Pasted
     return Pasted(
         manifest=None if chosen is None else replace(chosen, subjects=chosen.subjects[:MOST_TEMPLATES]),
         templates=0 if chosen is None else len(chosen.subjects),
-        choices=[PastedObject(number=at, title=_title(one), chosen=at == number) for at, one in enumerate(with_pods, 1)],
+        choices=with_pods,
+        number=number,
         others=[one for one in found if not one.subjects],
         facts=inputs.facts,
         errors=errors,
     )
 
 
-def _title(one: Manifest) -> str:
-    return f"{one.kind} {one.name or '(without a name)'}"
-
-
 def unjudged(read_: Pasted, snapshot: Snapshot) -> Iterator[str]:
     """Yield why objects without pods that are known are not judged, as `berth try` says it; nothing of facts."""
     for one in [other for other in read_.others if not other.fact][:MOST_UNJUDGED]:
-        yield f"{_title(one)}: {report.describe_verdict(admit_manifest(one, Admission(snapshot)))}."
+        yield f"{one.kind} {one.name or '(without a name)'}: {report.describe_verdict(admit_manifest(one, Admission(snapshot)))}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
@@ -76,19 +75,13 @@ def _both(snapshot: Snapshot) -> Snapshots:
 PLAYGROUNDS = Derived(Playground)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Supposed:
-    """Policies that somebody typed."""
+def supposed(text: str, view: View) -> tuple[Mapping[Key, Change], Sequence[InputError]]:
+    """Return the policies that somebody typed as changes of a world, and what is wrong with them; where one is wrong none is tried.
 
-    changes: Mapping[Key, Change]
-    errors: Sequence[InputError] = ()
-
-
-def supposed(text: str, view: View) -> Supposed:
-    """Read policies; where one of them is wrong none is tried. Those of a kind that the viewer may not list are denied, whether or
-    not there is one of that name."""
+    Those of a kind that the viewer may not list are denied, whether or not there is one of that name.
+    """
     if not text.strip():
-        return Supposed(changes={})
+        return {}, []
     found, errors = documents(text, FILE)
     items = [item for document in found for item in objects(document)]
     errors += [item for item in items if isinstance(item, InputError)]
@@ -103,7 +96,7 @@ def supposed(text: str, view: View) -> Supposed:
         _, wrong, _ = parse_objects([*read, *beside], view.world.snapshot.catalog)
         errors += [error for error in wrong if error.file == FILE]
     changes: dict[Key, Change] = {} if errors else {key_of(item.value["kind"], item.value): item.value for item in read}
-    return Supposed(changes=changes, errors=errors)
+    return changes, errors
 
 
 def _denied(item: Document, view: View) -> InputError | None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any
 
+from analysis.fixes.alternatives import AlternativePod
 from analysis.fixes.cautions import Caution
 from analysis.fixes.placement import Placement
 from analysis.why import sentences
 from analysis.why.explanation import Explanation
-from console.job.answer import JobAnswer, OfferedManifest
+from console.job.answer import JobAnswer
 from console.job.verdict import WORDS
 from kube.tree import dotted
-from policies.state.objects import ObjectEntry, id_of
 
-MOST_PLACES = 8
-MOST_REASONS = 6
 MOST_OFFERED = 500
 """Names in a list to choose from."""
 SOON = {"now": "free now", "made": "Karpenter creates a node", "later": "waits for capacity", "never": "never as written"}
@@ -31,95 +28,26 @@ AS_WRITTEN = {
 }
 
 
-class DenialRow(NamedTuple):
-    """Why it is denied."""
-
-    code: str
-    fact: str
-    fix: str
-    detail: str
-    policies: str
-
-
-class PlaceRow(NamedTuple):
-    """One kind of place, and what keeps the pod off it."""
-
-    title: str
-    outlook: str
-    reasons: Sequence[str]
-    more: int
-
-
-class AlternativeRow(NamedTuple):
-    """One alternative."""
-
-    what: str
-    soon: str
-    outlook: str
-    usd: float | None
-    price: str
-    where: str
-    edits: Sequence[str]
-    cautions: Sequence[str]
-    offer: OfferedManifest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """What the template reads besides the answer itself."""
-
-    answer: JobAnswer
-    word: str
-    reasons: Sequence[DenialRow]
-    head: str
-    """Of an object of the cluster: since when it waits, and its pods."""
-    told: Sequence[tuple[str, str]]
-    places: Sequence[PlaceRow]
-    more_places: int
-    unjudged: str
-    steps: Sequence[str]
-    """The smallest change, in words."""
-    comes_to: Sequence[str]
-    notes: Sequence[str]
-    choices: Sequence[AlternativeRow]
-    as_written: str
-    wrote: Sequence[tuple[str, str]]
-    """(path, by whom) of what policies wrote into a pod that exists."""
-    unread: Sequence[str]
-
-
-def show_answer(one: JobAnswer, now: datetime) -> Shown:
-    """Return all of it."""
-    found = one.found
+def show_answer(one: JobAnswer, now: datetime) -> Mapping[str, Any]:
+    """Return what the template reads besides the answer itself. ``head``: of an object of the cluster, since when it waits, and its pods;
+    ``wrote``: (path, by whom) of what policies wrote into a pod that exists."""
+    found, searched = one.found, one.searched
     remedy = None if found is None else found.remedy
-    searched = one.searched
     now = max(now, datetime.now(UTC))
-    return Shown(
-        answer=one,
-        word=WORDS[one.verdict.tone],
-        reasons=[DenialRow(v.code, v.fact_at(dotted), v.fix_at(dotted), v.detail, sentences.list_some(v.policies)) for v in one.denials],
-        head="" if found is None or found.state == "proposed" else sentences.state(found, now),
-        told=[] if found is None else [(f"{told.who}, {told.reason}, {sentences.since(told.at, now)}", told.text) for told in found.told],
-        places=[] if found is None else list(_places(found)),
-        more_places=0 if found is None else max(0, len(found.where) - MOST_PLACES),
-        unjudged="" if found is None else sentences.list_some(sentences.UNJUDGED.get(name, name) for name in found.unjudged),
-        steps=[] if remedy is None else [sentences.edit(edit) for edit in (*remedy.edits, *remedy.edits_beside)],
-        comes_to=[] if remedy is None or not remedy.edits else list(sentences.comes_to(remedy)),
-        notes=[] if found is None else list(_notes(found)),
-        choices=[_choice(offer) for offer in one.offers],
-        as_written="" if searched is None else _as_written(searched.as_written),
-        wrote=[(str(e["path"]), f"{sentences.list_some(e['by'])} ({e['rule']})") for e in (() if found is None else found.wrote)],
-        unread=[] if found is None else list(found.unread),
-    )
-
-
-def _places(found: Explanation) -> Iterator[PlaceRow]:
-    for one in found.where[:MOST_PLACES]:
-        reasons = []
-        for blocker, count in one.blockers[:MOST_REASONS]:
-            some = f" (on {count} of {len(one.names)})" if count < len(one.names) else ""
-            reasons.append(f"{sentences.blocker(blocker)}{some}")
-        yield PlaceRow(sentences.describe_place(one), one.outlook, reasons, max(0, len(one.blockers) - MOST_REASONS))
+    return {
+        "answer": one,
+        "word": WORDS[one.verdict.tone],
+        "head": "" if found is None or found.state == "proposed" else sentences.state(found, now),
+        "told": [] if found is None else [(f"{t.who}, {t.reason}, {sentences.since(t.at, now)}", t.text) for t in found.told],
+        "places": [] if found is None else found.where,
+        "unjudged": "" if found is None else sentences.list_some(sentences.UNJUDGED.get(name, name) for name in found.unjudged),
+        "steps": [] if remedy is None else [sentences.edit(edit) for edit in (*remedy.edits, *remedy.edits_beside)],
+        "comes_to": [] if remedy is None or not remedy.edits else list(sentences.comes_to(remedy)),
+        "notes": [] if found is None else list(_notes(found)),
+        "as_written": "" if searched is None else _as_written(searched.as_written),
+        "wrote": [(str(e["path"]), f"{sentences.list_some(e['by'])} ({e['rule']})") for e in (() if found is None else found.wrote)],
+        "unread": [] if found is None else found.unread,
+    }
 
 
 def _notes(found: Explanation) -> Iterator[str]:
@@ -140,8 +68,8 @@ def _as_written(placement: Placement) -> str:
     return f"As written, {AS_WRITTEN[placement.soon]}{price}."
 
 
-def _choice(offer: OfferedManifest) -> AlternativeRow:
-    one = offer.one
+def _alternative(one: AlternativePod) -> str:
+    """Return the devices of an alternative in words."""
     placement, device = one.placement, one.placement.device
     told = device is not None and device.shape == "whole" and f"{device.memory_gb}GB" in device.model
     memory = f"{device.memory_gb} GB" if device is not None and device.memory_gb and not told else ""
@@ -150,17 +78,7 @@ def _choice(offer: OfferedManifest) -> AlternativeRow:
     shape = {"slice": f"{size}slice of {model}", "shared": f"shared {model}"}.get(device.shape if device else "", f"{model}{of_size}")
     count = f"{one.count} × " if one.count > 1 else ""
     capacity = f", {placement.capacity}" if placement.capacity else ""
-    return AlternativeRow(
-        what=f"{count}{shape}{capacity}",
-        soon=placement.soon,
-        outlook=SOON[placement.soon],
-        usd=placement.usd,
-        price=_price(placement),
-        where=_where(placement),
-        edits=[sentences.edit(edit) for edit in one.edits],
-        cautions=[_caution(caution) for caution in one.cautions],
-        offer=offer,
-    )
+    return f"{count}{shape}{capacity}"
 
 
 def _where(placement: Placement) -> str:
@@ -198,6 +116,13 @@ def _caution(one: Caution) -> str:
             return f"These nodes are reserved by the taint {one.key}{value}. Ask their owner before you use them."
 
 
-def id_of_entry(entry: ObjectEntry) -> str:
-    """Return the id of one of Berth's objects."""
-    return id_of(entry.key)
+WORDED = {
+    "alternative": _alternative,
+    "caution": _caution,
+    "dotted": dotted,
+    "price": _price,
+    "sentences": sentences,
+    "soon": SOON,
+    "where": _where,
+}
+"""What the template makes words with."""

@@ -1,4 +1,4 @@
-"""The application: who asks, what they may see, the screen, its HTML."""
+"""The application: who asks, what they may see, the screen, its HTML, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from typing import Protocol
 from jinja2 import Environment
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as RequestScope
 
 from analysis.world.world import World
 from cluster.client.errors import Unreachable
-from console.server.forms import form
-from console.server.headers import HEADERS, Headers, for_ever
 from console.server.page import Near, NotShown, Screen, Visit
-from console.server.query import Query, QueryError
+from console.server.query import Query, QueryError, form
 from console.server.rendering import STATIC, VERSION, environment
 from console.world.scope import NOTHING, ListedKind, Scope
 from console.world.view import View
 from documents.printable import cut
 from telemetry import log
 
+STATIC_PATH = f"/static/{VERSION}"
 FIRST = 20.0
 """Seconds that the first page waits for the first reading of a cluster."""
 IN_FORM = {"HX-Retarget": "#changed", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
@@ -60,7 +62,7 @@ def application(
     from, besides the host that is asked."""
     pages = ConsolePages(source, gate, environment(), origins)
     routes = [Route(one.path, pages.endpoint(one), methods=["GET", "POST"] if one.form else ["GET"]) for one in screens]
-    files = Mount(f"/static/{VERSION}", for_ever(StaticFiles(directory=STATIC)))
+    files = Mount(STATIC_PATH, StaticFiles(directory=STATIC))
     app = Starlette(
         routes=[Route("/livez", _alive), Route("/readyz", pages.ready), *entrance, files, *routes],
         exception_handlers={HTTPException: pages.not_found, Exception: pages.failed},
@@ -200,3 +202,44 @@ class Gate(Protocol):
 
     async def admit(self, request: Request) -> Visitor | Response:
         """Return who asks, or the answer that they get in place of a page. Raises Unreachable if the API server does not say."""
+
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Headers:
+    """Adds them, and ``Cache-Control``: a browser may keep static files for ever, as their addresses change with what they hold."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: RequestScope, receive: Receive, send: Send) -> None:
+        async def headed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                is_static = message["status"] == 200 and scope["path"].startswith(f"{STATIC_PATH}/")
+                headers["Cache-Control"] = "public, max-age=31536000, immutable" if is_static else "no-store"
+            await send(message)
+
+        await self._app(scope, receive, headed)

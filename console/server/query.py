@@ -1,10 +1,14 @@
-"""The fields of an address or a form, bounded and typed."""
+"""The fields of an address or a form, bounded and typed, and lists in pages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 from urllib.parse import parse_qsl, urlencode
+
+from starlette.requests import ClientDisconnect, Request
 
 from catalog.nearest import hint
 
@@ -76,3 +80,61 @@ class Query:
         fields = self._fields | {name: str(value) for name, value in changes.items()}
         kept = {name: value for name, value in fields.items() if value}
         return f"{path}?{urlencode(kept)}" if kept else path
+
+
+MOST_FORM = 256 * 2**10
+"""Bytes of a form: a manifest that Helm made of a large chart, twice encoded."""
+
+
+async def form(request: Request, origins: Collection[str] = (), most: int = MOST_FORM) -> str:
+    """Return the body of a form, encoded as it was sent. ``origins``: where it may come from, besides the host that is asked.
+
+    Raises QueryError where it is too large, no form, or sent from another site.
+    """
+    origin = request.headers.get("origin")
+    if origin is not None and origin not in origins and origin.partition("://")[2] != request.headers.get("host"):
+        raise QueryError("the form was sent from another site")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
+        raise QueryError("the request must be a form: Content-Type application/x-www-form-urlencoded")
+    parts, size = [], 0
+    try:
+        async for part in request.stream():
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise QueryError(f"the form is larger than {most >> 10} KiB: send less text")
+    except ClientDisconnect:
+        raise QueryError("the connection closed before the whole form arrived") from None
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+Row = TypeVar("Row")
+SIZE = 50
+"""Rows of a page: two screens of a laptop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paged(Generic[Row]):
+    """One page of a list."""
+
+    rows: Sequence[Row]
+    number: int
+    last: int
+    total: int
+    before: str
+    """The address of the page before; "" on the first."""
+    after: str
+
+
+def paged(rows: Sequence[Row], query: Query, path: str, *, field: str = "page", size: int = SIZE) -> Paged[Row]:
+    """Return the page that the query names; past the end, the last one."""
+    last = max(1, -(-len(rows) // size))
+    number = min(query.page(field), last)
+    return Paged(
+        rows=rows[(number - 1) * size : number * size],
+        number=number,
+        last=last,
+        total=len(rows),
+        before=query.link(path, **{field: number - 1}) if number > 1 else "",
+        after=query.link(path, **{field: number + 1}) if number < last else "",
+    )

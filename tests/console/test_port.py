@@ -14,9 +14,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from certs.following import FollowedFiles, SelfSigned
-from console.certificate import Certificate
-from console.serve import LIMITS
-from console.server.forms import MOST_FORM
+from console.serve import LIMITS, Certificate
+from console.server.query import MOST_FORM
 from server.listener import listen
 from server.server import Server
 from tests.testcluster.calls import PATIENCE

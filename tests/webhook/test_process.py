@@ -34,7 +34,7 @@ TASKS = [
     (SERVE, "webhook.serve:every_second", "certificate"),
     (AUDIT, "webhook.audit.auditor:Auditor.run", "audit"),
     (CONSOLE, "sources.worlds:WorldFollower.run", "reading"),
-    (["console", "--listen", "127.0.0.1:0", "--files", "--self-signed", "{folder}/ca"], "console.certificate:every_second", "certificate"),
+    (["console", "--listen", "127.0.0.1:0", "--files", "--self-signed", "{folder}/ca"], "console.serve:every_second", "certificate"),
 ]
 
 

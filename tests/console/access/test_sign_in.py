@@ -17,8 +17,8 @@ from console.access.people import People, Person
 from console.access.rights import Rights
 from console.access.sessions import Sessions
 from console.access.sign_in import BAD, COOKIE, SignIn
-from console.reading import Fixed
 from console.screens import SCREENS
+from console.serve import Fixed
 from console.server.app import application
 from console.server.rendering import environment
 from telemetry import log

@@ -15,10 +15,10 @@ from console.access.hosts import Hosts
 from console.access.rights import Rights
 from console.access.sessions import Sessions
 from console.access.sign_in import SignIn
-from console.reading import Fixed
 from console.screens import SCREENS
+from console.serve import Fixed
 from console.server.app import application
-from console.server.forms import MOST_FORM
+from console.server.query import MOST_FORM
 from console.server.rendering import environment
 from telemetry import log
 from tests.console.access.test_rights import Answers

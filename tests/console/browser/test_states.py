@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from analysis.world.world import World
-from console.reading import Fixed
 from console.screens import SCREENS
+from console.serve import Fixed
 from console.server.app import WorldSource
 from console.world.scope import NOTHING
 from tests.support.browser.axe import violations

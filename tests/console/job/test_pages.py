@@ -23,9 +23,9 @@ from analysis.why.surroundings import Surroundings, made_of
 from analysis.world.world import World
 from cli.inspect.try_ import Trial
 from cli.output import manifests
-from console.job.near import surroundings_in_dump
-from console.reading import Fixed
+from console.job.pages import surroundings_in_dump
 from console.screens import SCREENS
+from console.serve import Fixed
 from console.server.app import application
 from console.world.scope import ALL, EVERYTHING, ListableNamespaces, ListedKind, Scope
 from policies.document import InputError

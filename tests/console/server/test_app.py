@@ -13,13 +13,11 @@ import pytest
 from analysis.world.world import World
 from cluster.client.errors import Unreachable
 from console.access.one_time import COOKIE, OneTimeToken
-from console.reading import Fixed
 from console.screens import SCREENS
-from console.server.app import application
-from console.server.forms import MOST_FORM
-from console.server.headers import HEADERS
+from console.serve import Fixed
+from console.server.app import HEADERS, application
 from console.server.page import NotShown, Page, Screen, Visit
-from console.server.query import MOST_FIELDS
+from console.server.query import MOST_FIELDS, MOST_FORM
 from console.server.rendering import STATIC, VERSION
 from telemetry import log
 from tests.support.browser.served import listening

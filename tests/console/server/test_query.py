@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.server.paging import paged
-from console.server.query import Query, QueryError
+from console.server.query import Query, QueryError, paged
 
 
 def test_fields_are_read_and_written() -> None:

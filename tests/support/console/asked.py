@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from analysis.world.world import World
-from console.reading import Fixed
 from console.screens import SCREENS
+from console.serve import Fixed
 from console.server.app import WorldSource, application
 from console.world.scope import EVERYTHING, ListedKind, Scope
 

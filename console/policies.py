@@ -1,10 +1,9 @@
-"""The pages of the screen: the list, one policy, and one namespace."""
+"""The pages "Policies": the list, one policy, and the effective policy of one namespace."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from analysis.audit.ledger import PolicyTotals
 from analysis.conditions import ObjectStatus
@@ -14,8 +13,7 @@ from analysis.effective.effective import Effective, effective, reach
 from analysis.effective.effective_probe import PodKind, known_as, workload_named
 from catalog.nearest import hint
 from console.server.page import NotShown, Page, Visit
-from console.server.paging import paged
-from console.server.query import LONGEST_NAME, QueryError
+from console.server.query import LONGEST_NAME, QueryError, paged
 from console.world.derived import Derived
 from console.world.view import View
 from documents import yaml_writer
@@ -37,38 +35,16 @@ SECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyLine:
-    """One of Berth's objects."""
-
-    id: str
-    mode: str
-    """"" of a GPUNodeTemplate, and of a policy that does not act."""
-    what: str
-    where: str
-    problems: Sequence[Condition]
-    pods: int | None
-    """None of a GPUNodeTemplate."""
-
-
 def policies(visit: Visit) -> Page:
     """All policies and node templates: those with problems first."""
     view = visit.view
     totals = view.world.ledger.totals() if view.scope.pods.every else {}
     lines = []
     for entry in view.entries():
-        id_, finding = id_of(entry.key), view.world.conditions.get(entry.key)
-        lines.append(
-            PolicyLine(
-                id=id_,
-                mode=view.world.modes.get(id_, ""),
-                what=finding.what if finding is not None else "",
-                where=finding.where if finding is not None else "",
-                problems=problems(finding),
-                pods=None if entry.kind == "GPUNodeTemplate" else _pods(id_, totals, view),
-            )
-        )
-    lines.sort(key=lambda line: (not line.problems, line.id))
+        id_, status = id_of(entry.key), view.world.conditions.get(entry.key)
+        pods = None if entry.kind == "GPUNodeTemplate" else _pods(id_, totals, view)
+        lines.append((id_, status, problems(status), pods))
+    lines.sort(key=lambda line: (not line[2], line[0]))
     shown = paged(lines, visit.query, "/policies")
     values = {"paged": shown, "namespaces": _namespaces(view), "hidden": len(view.world.entries) - len(lines)}
     return Page(template="policies.html", title="Policies", values=values)

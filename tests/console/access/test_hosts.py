@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.requests import Request
 
-from console.access.hosts import Hosts
-from console.access.returning import local
+from console.access.hosts import Hosts, local
 
 PATHS = {"/", "/impact", "/job"}
 

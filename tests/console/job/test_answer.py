@@ -12,7 +12,7 @@ import pytest
 from analysis.admission.judge import admit_manifest
 from analysis.admission.manifests import read_manifest
 from analysis.admission_preview import Admission
-from console.job.changes import changes, paths
+from console.job.answer import changes, paths
 from console.world.scope import ALL, EVERYTHING, Scope
 from documents.yaml_writer import yaml_lines
 from policies.document import Document
