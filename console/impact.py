@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from analysis.audit.judged import audit_pod
+from analysis.audit.audited_decision import audit_pod
 from analysis.audit.ledger import AuditedPod
 from analysis.audit.outcomes import AuditResult
 from analysis.world.counts import LABELS, PolicyCount
