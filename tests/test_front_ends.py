@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from analysis.admission.judge import PodResult, admit_manifest
+from analysis.admission.manifest_results import PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
 from analysis.admission_preview import Admission
 from analysis.audit.audited_decision import audit_pod

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from analysis.admission.judge import ManifestResult, PodResult
+from analysis.admission.manifest_results import ManifestResult, PodResult
 from analysis.reviews import audience as warnings
 from documents.printable import counted, printable
 from kube.tree import dotted

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from analysis.admission.judge import ManifestResult, PodResult
+from analysis.admission.manifest_results import ManifestResult, PodResult
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission_preview import Admission
 from analysis.fixes.admitted import smallest_admitted

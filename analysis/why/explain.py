@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analysis.admission.judge import ManifestResult, PodResult, admit_manifest
+from analysis.admission.manifest_results import ManifestResult, PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission_preview import Admission
 from analysis.audit.audited_decision import AuditedDecision, audit_pod

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
 from analysis.admission import report
-from analysis.admission.judge import ManifestResult, admit_manifest
+from analysis.admission.manifest_results import ManifestResult, admit_manifest
 from analysis.admission.manifests import read_manifest
 from analysis.admission.patch_applier import apply_patch
 from analysis.admission_preview import Admission

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, TextIO
 
-from analysis.admission.judge import ManifestResult, PodResult
+from analysis.admission.manifest_results import ManifestResult, PodResult
 from analysis.admission.report import locate_document
 from analysis.reviews.review import answer_review
 from cli.terminal import screen

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from analysis.admission import report
-from analysis.admission.judge import ManifestResult, PodResult, admit_manifest
+from analysis.admission.manifest_results import ManifestResult, PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission_preview import Admission
 from analysis.fixes.alternatives import AlternativePod, Alternatives, AlternativeSearch

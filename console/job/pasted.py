@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.admission import report
-from analysis.admission.judge import admit_manifest
+from analysis.admission.manifest_results import admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
 from analysis.admission_preview import Admission
 from kube.tree import Raw

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from analysis.admission import report
-from analysis.admission.judge import ManifestResult
+from analysis.admission.manifest_results import ManifestResult
 from analysis.why.explanation import Explanation
 from analysis.why.sentences import list_some
 from policies.verdict import Violation

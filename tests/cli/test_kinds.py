@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from analysis.admission import report
-from analysis.admission.judge import admit_manifest
+from analysis.admission.manifest_results import admit_manifest
 from analysis.admission.manifests import read_manifest
 from analysis.admission_preview import Admission
 from documents.diff import unified

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.judge import ManifestResult, admit_manifest
+from analysis.admission.manifest_results import ManifestResult, admit_manifest
 from analysis.admission.manifests import read_manifest
 from analysis.admission_preview import Admission
 from policies.document import Document

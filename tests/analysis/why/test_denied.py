@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis.admission.judge import admit_manifest
+from analysis.admission.manifest_results import admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
 from analysis.admission_preview import Admission
 from analysis.why import values

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analysis.admission.judge import admit_manifest
+from analysis.admission.manifest_results import admit_manifest
 from analysis.admission.manifests import read_manifest
 from analysis.admission_preview import Admission
 from console.job.answer import changes, paths
