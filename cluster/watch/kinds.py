@@ -71,6 +71,8 @@ class Watched:
     kind."""
     marked: bool = False
     """True if decisions need to know of an object that is not kept; False: there is none, and the kind is not wholly known."""
+    most_objects: int = 0
+    """Objects that are listed, in pages: further ones are left out. 0: any number."""
     page: int = 500
     """Objects per page of a list: the default of client-go's pager, fewer where objects are large."""
     trim: Callable[[Raw, str, str], Raw]
@@ -275,6 +277,7 @@ RESOURCE_QUOTAS = Watched(
     need="advice",
     most=64 * 2**10,
     share="quotas",
+    most_objects=100_000,
     trim=amounts_alone,
 )
 ENDPOINT_SLICES = Watched(

@@ -75,7 +75,7 @@ class Listing:
         raise error
 
     async def _objects(self, version: str) -> tuple[list[Raw], int]:
-        if self._streams:
+        if self._streams and not self._watched.most_objects:
             try:
                 return await self._streamed(version)
             except Rejected as error:
@@ -114,7 +114,7 @@ class Listing:
     async def _pages(self, version: str) -> tuple[list[Raw], int]:
         bounds, first = ListBounds(self._watched), await self._page(version, "")
         objects, more = bounds.within(first.objects), first.more
-        while more:
+        while more and not 0 < self._watched.most_objects <= len(objects):
             await asyncio.sleep(0)
             following = await self._page(version, more)
             objects += bounds.within(following.objects)

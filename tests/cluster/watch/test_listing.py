@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cluster.client.errors import Unreachable
 from cluster.watch.kinds import KINDS
-from cluster.watch.listing import Survey, survey
+from cluster.watch.listing import Listing, Survey, survey
 from tests.support.cluster.fake_api import FakeApi, serving
 
 NODE, POLICY, POOL = (next(one for one in KINDS if one.kind == kind) for kind in ("Node", "GPUPolicy", "NodePool"))
@@ -35,6 +36,19 @@ def test_all_pages_are_read_and_counted(tmp_path: Path) -> None:
     assert sorted(progress) == [("Node", 10), ("NodePool", 0)]
     assert found.unread == {"NodePool": "the API server has no nodepools.karpenter.sh"}
     assert found.absent == {"NodePool"}
+
+
+def test_no_more_objects_are_listed_than_the_row_allows(tmp_path: Path) -> None:
+    """Pages are read until there are so many; the rest is left out."""
+    api = FakeApi(NODE)
+
+    async def look() -> list[str]:
+        await api.put_many(10)
+        async with serving(api, tmp_path) as client:
+            objects, _ = await Listing(client, replace(NODE, page=1, most_objects=3)).all()
+        return [one["metadata"]["name"] for one in objects]
+
+    assert len(asyncio.run(look())) == 3
 
 
 @pytest.mark.parametrize("fault", ["list 410", "list 410 in the middle", "list 429"])
