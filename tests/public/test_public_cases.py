@@ -7,7 +7,7 @@ A file of cases has ``firstRun`` (the commit that the cases first ran on) and ``
 - ``run``: a command, or a list of commands whose outputs are read together. ``@x`` is the input file ``IDx``, and a name of a file in
   ``inputs`` is that file. ``LIBRARY`` and ``DEFAULT`` are the shipped policies and berth-default. ``why``, ``scan`` and ``effective`` run
   as text and as JSON.
-- ``exit``: the exit code (0). ``codes``, ``noCodes``: expressions for BERTH codes that must, or must not, be in the output.
+- ``exit``: the exit code, or a list of possible ones (0). ``codes``, ``noCodes``: expressions for BERTH codes that must, or must not, be in the output.
 - ``is``, ``isNot``: parts of the JSON output's top level. ``has``, ``lacks``: parts of any value in it. A part of a map has some of its
   keys, and a part of a list some of its items; a text that begins with ``~`` is an expression.
 - ``says``, ``silent``: expressions for the text output, which must, or must not, match.
@@ -126,7 +126,8 @@ def find_part(value: Any, part: Any) -> bool:
 
 def differences(case: dict[str, Any], output: Output) -> Iterator[str]:
     """Yield each way in which the output of a case is not as expected."""
-    if output.exit != case.get("exit", 0):
+    expected_exits = case.get("exit", 0)
+    if output.exit not in (expected_exits if isinstance(expected_exits, list) else [expected_exits]):
         yield f"exit code {output.exit}"
     codes = sorted(set(re.findall(r"BERTH-\d{3}", f"{output.text} {json.dumps(output.values)}")))
     for key, expected in (("codes", True), ("noCodes", False)):
