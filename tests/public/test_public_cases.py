@@ -1,13 +1,14 @@
 """Public reports and manifests as cases: each is an address, an input written for it, a command, and the outcome that follows from how
 the report was resolved and from Kubernetes' own rules. The outcome was written down and committed before the command first ran on it.
 
-A file of cases has ``firstRun`` (the commit that the cases first ran on) and ``cases``. Keys of a case:
+A file of cases has ``firstRun`` (the commit of the code that the cases first ran on) and ``cases``. Keys of a case:
 
 - ``id``; ``source``: address or finding; ``about``: what happened there; ``changed``: why the outcome was changed after the first run.
 - ``run``: a command, or a list of commands whose outputs are read together. ``@x`` is the input file ``IDx``, and a name of a file in
   ``inputs`` is that file. ``LIBRARY`` and ``DEFAULT`` are the shipped policies and berth-default. ``why``, ``scan`` and ``effective`` run
   as text and as JSON.
-- ``exit``: the exit code, or a list of possible ones (0). ``codes``, ``noCodes``: expressions for BERTH codes that must, or must not, be in the output.
+- ``exit``: the exit code, or a list of possible ones (0). ``codes``, ``noCodes``: expressions for BERTH codes that must, or must not, be
+  in the output.
 - ``is``, ``isNot``: parts of the JSON output's top level. ``has``, ``lacks``: parts of any value in it. A part of a map has some of its
   keys, and a part of a list some of its items; a text that begins with ``~`` is an expression.
 - ``says``, ``silent``: expressions for the text output, which must, or must not, match.
