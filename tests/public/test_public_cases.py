@@ -5,8 +5,8 @@ A file of cases has ``firstRun`` (the commit of the code that the cases first ra
 
 - ``id``; ``source``: address or finding; ``about``: what happened there; ``changed``: why the outcome was changed after the first run.
 - ``run``: a command, or a list of commands whose outputs are read together. ``@x`` is the input file ``IDx``, and a name of a file in
-  ``inputs`` is that file. ``LIBRARY`` and ``DEFAULT`` are the shipped policies and berth-default. ``why``, ``scan`` and ``effective`` run
-  as text and as JSON.
+  ``inputs`` is that file. ``LIBRARY`` is the folder of the shipped policies, ``DEFAULT`` berth-default. ``why``, ``scan`` and
+  ``effective`` run as text and as JSON.
 - ``exit``: the exit code, or a list of possible ones (0). ``codes``, ``noCodes``: expressions for BERTH codes that must, or must not, be
   in the output.
 - ``is``, ``isNot``: parts of the JSON output's top level. ``has``, ``lacks``: parts of any value in it. A part of a map has some of its
@@ -32,8 +32,7 @@ from cli.main import main
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-LIBRARY = ROOT / "policies" / "library"
-SHIPPED = {"LIBRARY": str(LIBRARY), "DEFAULT": str(LIBRARY / "berth-default.yaml")}
+LIBRARY = str(ROOT / "policies" / "library")
 IN_TWO_FORMS = ("why", "scan", "effective")
 OUTCOME = {"codes", "noCodes", "is", "isNot", "has", "lacks", "says", "silent"}
 KEYS = OUTCOME | {"id", "source", "about", "changed", "run", "exit", "first", "unmet"}
@@ -74,7 +73,7 @@ def split_command(command: str, folder: Path, name: str) -> list[str]:
     for word in shlex.split(command):
         file = folder / (name + word[1:] if word.startswith("@") else word)
         assert not word.startswith("@") or file.exists(), f"{file} is missing"
-        words.append(SHIPPED.get(word) or (str(file) if file.exists() else word))
+        words.append(str(file) if file.exists() else word.replace("DEFAULT", "LIBRARY/berth-default.yaml").replace("LIBRARY", LIBRARY))
     return words
 
 
