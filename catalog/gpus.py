@@ -80,6 +80,16 @@ class MachineType:
     """A ``Gpu.model``."""
     count: int | None = None
     """The number of devices; None: any."""
+    vcpus: int | None = None
+    """The CPUs of the whole machine, as the cloud counts them; None: unknown."""
+    memory_mib: int | None = None
+    """The memory of the whole machine in MiB, before kernel, kubelet and daemons take theirs; that of a GPU is among ``attributes``.
+    None: unknown."""
+    pods: int | None = None
+    """The most pods that Karpenter places on it by its network interfaces, without prefix delegation and without ``maxPods``;
+    None: unknown, or not a property of the machine."""
+    arch: str | None = None
+    """The value of ``kubernetes.io/arch``; None: unknown."""
     resource: str
     """The extended resource: ``nvidia.com/gpu``."""
     attributes: Mapping[str, str]
