@@ -27,7 +27,7 @@ from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
-from policies.placement.fleet import Fleet, best, blockers, outlook
+from policies.placement.fleet import Fleet, best, blockers, gaps, outlook
 from policies.placement.pools import Pool
 from policies.request import Request
 from policies.state.snapshot import NamespaceFacts
@@ -94,6 +94,7 @@ class Explainer:
         unjudged = (*wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else (f"scheduler {wanted.scheduler}",)))
         if self._fleet is None:
             return replace(base, unjudged=unjudged)
+        unjudged += tuple(sorted(gaps(wanted, self._fleet)))
         where = [_of_group(wanted, group, self._fleet) for group in self._fleet.groups]
         where += [_of_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
