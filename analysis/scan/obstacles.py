@@ -19,6 +19,12 @@ _WANTED: Mapping[str, str] = {
     "Gt": "is not above {values}",
     "Lt": "is not below {values}",
 }
+_PLAIN: Mapping[str, str] = {
+    "unschedulable": "cordoned",
+    "static": "static, creates no nodes for pods",
+    "not-ready": "not ready",
+    "claims": "creates no nodes for pods with resource claims, unless Karpenter's support for them is on",
+}
 _UNJUDGED: Mapping[str, str] = {
     "podAffinity": "pod affinity",
     "podAntiAffinity": "pod anti-affinity",
@@ -26,6 +32,10 @@ _UNJUDGED: Mapping[str, str] = {
     "volumes": "volumes",
     "resourceClaims": "resource claims",
     "schedulingGates": "scheduling gates (a queue may set them)",
+    "pods": "what other pods hold on these nodes",
+    "daemonsets": "DaemonSets on new nodes",
+    "node-class": "what the kubelet keeps on new nodes (EC2NodeClass)",
+    "machine-sizes": "CPU and memory of new machines",
 }
 
 
@@ -74,14 +84,17 @@ def obstacle(one: Obstacle, *, there: bool = True) -> str:
         case "machines":
             if one.values:
                 return f"cannot create a node with {one.key} {' or '.join(one.values)}"
-            return f"cannot create a node with {need} {one.key}" + (f" (at most {have})" if one.have else "")
+            largest = f" (at most {have}{f', {one.found}' if one.found else ''})" if one.have else ""
+            return f"cannot create a node with {need} {one.key}{largest}"
+        case "limits" if one.have <= 0:
+            return f"its limit of {one.key} is used up"
         case "limits":
-            return f"its limit leaves {have} {one.key}, requested: {need}"
+            return f"its limit leaves {have} {one.key}, {'needed by ' + one.found if one.found else 'requested'}: {need}"
         case "ports":
             return f"host port {one.key} is in use"
         case "name":
             return f"requires the node {' or '.join(one.values)}"
-    return {"unschedulable": "cordoned", "static": "static, creates no nodes for pods", "not-ready": "not ready"}.get(one.kind, one.kind)
+    return _PLAIN.get(one.kind, one.kind)
 
 
 def _amount(name: str, number: int) -> str:
