@@ -16,14 +16,6 @@ from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
 from policies.verdict import Edit
 
-UNJUDGED = {
-    "podAffinity": "affinity to other pods",
-    "podAntiAffinity": "anti-affinity to other pods",
-    "topologySpreadConstraints": "topology spread",
-    "volumes": "volumes",
-    "resourceClaims": "resource claims",
-    "schedulingGates": "scheduling gates",
-}
 THEN = {
     "later": "It then waits until a node is free: all nodes that can run it are full now.",
     "never": "It still can never be scheduled as written: this change only fixes what policies deny.",

@@ -16,6 +16,7 @@ from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.placement import pool_blockers
 from policies.placement.pools import Pool, PoolReader
+from policies.placement.unchecked import Unchecked
 
 Place = Node | Pool
 Outlook = Literal["now", "later", "unknown", "never"]
@@ -49,12 +50,21 @@ class Fleet:
     """Keys of taints that nodes of the NodePools have only while they start."""
     delegated: frozenset[str] = frozenset()
     """Resources that a DeviceClass offers: a node need not list them."""
+    occupants_known: bool = False
+    """True if it is known which pods are on the nodes."""
     open_ended: bool = False
     """True if there may be places that are not known here: nodes could not be read, or another autoscaler makes some."""
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         return tuple(node for group in self.groups for node in group.nodes)
+
+    def unchecked(self) -> Iterator[Unchecked]:
+        """Yield what decides about a pod's place on nodes and new machines and ``blockers`` does not check."""
+        if self.groups and not self.occupants_known:
+            yield "podsOnNodes"
+        if self.pools:
+            yield from ("daemonSets", "machineSizes", "nodePoolLimits")
 
 
 def fleet_of(
@@ -82,7 +92,14 @@ def fleet_of(
         open_ended = any(key in node.labels for node in found for key in managed)
     classes = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
     delegated = {name for entry in classes for name in (entry.value.extended, f"{OF_A_CLASS}{entry.key}") if name}
-    return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
+    return Fleet(
+        groups=group_nodes(found),
+        pools=pools,
+        startup=startup,
+        delegated=frozenset(delegated),
+        occupants_known=occupants is not None,
+        open_ended=open_ended,
+    )
 
 
 def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tuple[Blocker, ...]:
