@@ -90,6 +90,8 @@ def _within(value: str, least: int | None, most: int | None) -> bool:
 
 EC2 = "karpenter.k8s.aws"
 """API group of the node classes of Karpenter on EC2."""
+KWOK = "karpenter.kwok.sh"
+"""That of the cloud that Karpenter simulates, whose machines are those of a file: the catalog has none of its own."""
 Range = tuple[int, int]
 """(at least, at most), in kube-scheduler's units."""
 Ranges = Mapping[str, Range]
@@ -239,3 +241,10 @@ def _evicted(name: str, whole: int, node_class: NodeClass) -> int:
         return 0
     threshold = node_class.eviction.get(signal, _EVICTION if name == "memory" else Fraction(1, 10))
     return ceil(threshold * whole) if isinstance(threshold, Fraction) else threshold
+
+
+def simulated(size: MachineSize) -> tuple[Ranges, Ranges]:
+    """Return what a machine of Karpenter's simulated cloud counts against limits, and what it has for pods (sigs.k8s.io/karpenter
+    kwok/cloudprovider/helpers.go ``newInstanceType``)."""
+    cpu, memory = size.vcpus * 1000, size.memory_mib * MIB
+    return {"cpu": (cpu, cpu), "memory": (memory, memory)}, {"cpu": (cpu - 100,) * 2, "memory": (memory - 10 * MIB,) * 2}

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from analysis.audit.stored_pod import widest
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog
-from cluster.watch.kinds import KINDS as FOLLOWED
 from cluster.watch.kinds import DAEMONS, NODE_CLASSES, OWNERS, PODS, QUEUES, Watched, with_offers
+from cluster.watch.kinds import KINDS as FOLLOWED
 from cluster.watch.listing import Progress, Survey
 from cluster.watch.trims import PodTrim
 from kube.tree import Raw

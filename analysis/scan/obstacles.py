@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from analysis.scan.finding import Obstacle, PlaceReason, Value
 from catalog.nearest import list_known
 from documents.printable import counted
+from policies.placement import unchecked
 
 MOST_REASONS = 3
 """Reasons that a sentence has; JSON has all."""
@@ -25,18 +26,6 @@ _PLAIN: Mapping[str, str] = {
     "not-ready": "not ready",
     "claims": "creates no nodes for pods with resource claims, unless Karpenter's support for them is on",
 }
-_UNJUDGED: Mapping[str, str] = {
-    "podAffinity": "pod affinity",
-    "podAntiAffinity": "pod anti-affinity",
-    "topologySpreadConstraints": "topology spread",
-    "volumes": "volumes",
-    "resourceClaims": "resource claims",
-    "schedulingGates": "scheduling gates (a queue may set them)",
-    "pods": "what other pods hold on these nodes",
-    "daemonsets": "DaemonSets on new nodes",
-    "node-class": "what the kubelet keeps on new nodes (EC2NodeClass)",
-    "machine-sizes": "CPU and memory of new machines",
-}
 
 
 def describe_obstacles(values: Mapping[str, Value]) -> str:
@@ -47,7 +36,7 @@ def describe_obstacles(values: Mapping[str, Value]) -> str:
         shown.append(f"and {len(reasons) - MOST_REASONS} more")
     unjudged = values.get("unjudged", ())
     if isinstance(unjudged, tuple) and unjudged:
-        shown.append(f"not checked here: {', '.join(_UNJUDGED.get(str(one), str(one)) for one in unjudged)}")
+        shown.append(f"not checked here: {', '.join(unchecked.WORDS.get(str(one), str(one)) for one in unjudged)}")
     return "; ".join(shown) or "no node and no NodePool found"
 
 

@@ -17,18 +17,6 @@ from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
 from policies.verdict import Edit
 
-UNJUDGED = {
-    "podAffinity": "affinity to other pods",
-    "podAntiAffinity": "anti-affinity to other pods",
-    "topologySpreadConstraints": "topology spread",
-    "volumes": "volumes",
-    "resourceClaims": "resource claims",
-    "schedulingGates": "scheduling gates",
-    "pods": "what other pods hold on these nodes (add a dump of all pods)",
-    "daemonsets": "the DaemonSets that take a part of each new node (add a dump of them)",
-    "node-class": "what the kubelet keeps on new nodes (add a dump of the EC2NodeClass)",
-    "machine-sizes": "CPU and memory of new machines",
-}
 THEN = {
     "later": "It then waits until a node is free: all nodes that can run it are full now.",
     "never": "It still can never be scheduled as written: this change only fixes what policies deny.",

@@ -18,7 +18,8 @@ from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.placement import pool_blockers
 from policies.placement.new_machines import MachineReader, NewNodes
-from policies.placement.pools import Gap, Pool, PoolReader
+from policies.placement.pools import Pool, PoolReader
+from policies.placement.unchecked import Unchecked
 
 KINDS = ("Node", "NodePool", "DeviceClass", "DaemonSet", "EC2NodeClass")
 """The kinds of object by which places are known."""
@@ -61,6 +62,23 @@ class Fleet:
     def nodes(self) -> tuple[Node, ...]:
         return tuple(node for group in self.groups for node in group.nodes)
 
+    def unchecked(self, pod: Wants) -> frozenset[Unchecked]:
+        """Return what was not checked of the places that have nothing against the pod; nothing if one of them was checked whole."""
+        missed: frozenset[Unchecked] = frozenset()
+        for place in (*self.nodes, *self.pools):
+            if not blockers(pod, place, self):
+                left_out = _unchecked_of(pod, place)
+                if not left_out:
+                    return frozenset()
+                missed |= left_out
+        return missed
+
+
+def _unchecked_of(pod: Wants, place: Place) -> frozenset[Unchecked]:
+    if isinstance(place, Pool):
+        return pool_blockers.unchecked_of_pool(pod, place)
+    return frozenset({"podsOnNodes"} if place.used is None else ())
+
 
 def fleet_of(
     objects: Iterable[Mapping[str, Any]],
@@ -99,26 +117,6 @@ def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tupl
     """Return what keeps a pod off a node, or a NodePool from making one for it; () if nothing that is judged does."""
     wanted = read_wants(pod)
     return pool_blockers.of_pool(wanted, place) if isinstance(place, Pool) else of_node(wanted, place, fleet.startup, fleet.delegated)
-
-
-def gaps(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> frozenset[Gap]:
-    """Return what was not checked of the places that have nothing against the pod; nothing if one of them was checked whole."""
-    wanted = read_wants(pod)
-    missed: frozenset[Gap] = frozenset()
-    for place in (*fleet.nodes, *fleet.pools):
-        if not blockers(wanted, place, fleet):
-            left_out = gaps_of(wanted, place)
-            if not left_out:
-                return frozenset()
-            missed |= left_out
-    return missed
-
-
-def gaps_of(pod: Wants, place: Place) -> frozenset[Gap]:
-    """Return what was not checked of one place."""
-    if isinstance(place, Pool):
-        return pool_blockers.gaps_of_pool(pod, place)
-    return frozenset({"pods"} if place.used is None else ())
 
 
 def outlook(found: Iterable[Blocker]) -> Outlook:

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catalog import Catalog, MachineType
-from kube.karpenter import EC2, MIB, MachineSize, NodeClass, Range, Ranges, allocatable, capacity
+from kube.karpenter import EC2, KWOK, MIB, MachineSize, NodeClass, Range, Ranges, allocatable, capacity, simulated
 from kube.requests import PODS, HostPort
 from kube.scheduling import CLAIMS, Wants
 from policies.offers.table import Table
 from policies.placement.pool_blockers import accepts, rows_of, without
-from policies.placement.pools import Gap, NewMachine, Pool
+from policies.placement.pools import NewMachine, Pool
+from policies.placement.unchecked import Unchecked
 
 _ARM = "arm64"
 
@@ -40,13 +41,13 @@ class MachineReader:
         """Return the NodePool with the sizes of its machines."""
         table = pool.table
         node_class = self._known.node_classes.get(pool.node_class_name) if pool.node_class == EC2 else None
-        gaps: set[Gap] = set() if pool.node_class == EC2 else {"machine-sizes"}
+        unchecked: set[Unchecked] = set() if pool.node_class in (EC2, KWOK) else {"machineSizes"}
         if pool.node_class == EC2 and (node_class is None or not node_class.readable):
-            gaps.add("node-class")
+            unchecked.add("nodeClasses")
         if self._known.daemons is None:
-            gaps.add("daemonsets")
+            unchecked.add("daemonSets")
         if table is None:
-            return replace(pool, sized=True, gaps=frozenset(gaps))
+            return replace(pool, sized=True, unchecked=frozenset(unchecked))
         machines = []
         for name, every in self._rows_of(table).items():
             if rows := every & pool.rows:
@@ -57,7 +58,7 @@ class MachineReader:
         left = replace(
             pool, rows=pool.rows & ~others, machines=tuple(machine for machine in machines if not machine.rows & others), sized=True
         )
-        return replace(left, machines=tuple(self._with_daemons(left, table)), gaps=frozenset(gaps))
+        return replace(left, machines=tuple(self._with_daemons(left, table)), unchecked=frozenset(unchecked))
 
     def _rows_of(self, table: Table) -> dict[str, int]:
         rows = self._rows.get(table.platform.name)
@@ -82,6 +83,8 @@ class MachineReader:
         free: Ranges = {name: (0, most) for name, (_, most) in whole.items()}
         if pool.node_class == EC2:
             whole, free = capacity(size, node_class), allocatable(size, node_class)
+        elif pool.node_class == KWOK:
+            whole, free = simulated(size)
         return NewMachine(name=name, rows=rows, labels=labels, capacity={**devices, **whole}, free=free)
 
     def _with_daemons(self, pool: Pool, table: Table) -> Iterable[NewMachine]:

@@ -18,7 +18,8 @@ from kube.pod import NODE_NAME, TERMS
 from kube.requests import PODS
 from kube.scheduling import CLAIMS, Blocker, Wants, untolerated
 from policies.offers.table import Table
-from policies.placement.pools import Gap, NewMachine, Pool, selected
+from policies.placement.pools import NewMachine, Pool, selected
+from policies.placement.unchecked import Unchecked
 
 _SLICES = ("mig", "shared")
 """Kinds of resource that no machine of Karpenter's clouds has when it is bought (``Platform.makes_slices``)."""
@@ -31,7 +32,7 @@ class _PoolFit(NamedTuple):
     blockers: tuple[Blocker, ...]
     rows: int
     """The machines of the catalog that it may make for the pod."""
-    gaps: frozenset[Gap]
+    unchecked: frozenset[Unchecked]
 
 
 def of_pool(pod: Wants, pool: Pool) -> tuple[Blocker, ...]:
@@ -39,9 +40,9 @@ def of_pool(pod: Wants, pool: Pool) -> tuple[Blocker, ...]:
     return _fit(pod, pool).blockers
 
 
-def gaps_of_pool(pod: Wants, pool: Pool) -> frozenset[Gap]:
+def unchecked_of_pool(pod: Wants, pool: Pool) -> frozenset[Unchecked]:
     """Return what was not checked of the machines that the NodePool may make for the pod."""
-    return _fit(pod, pool).gaps
+    return _fit(pod, pool).unchecked
 
 
 def _fit(pod: Wants, pool: Pool) -> _PoolFit:
@@ -53,7 +54,7 @@ def _fit(pod: Wants, pool: Pool) -> _PoolFit:
     obstacles += _mismatches(pod, pool)
     table = pool.table
     if table is None:
-        return _PoolFit((*obstacles, *_limits_of_any(pod, pool, 0)), 0, pool.gaps)
+        return _PoolFit((*obstacles, *_limits_of_any(pod, pool, 0)), 0, pool.unchecked)
     rows = _machines(pod, pool, table, obstacles)
     if not pool.sized:
         return _PoolFit((*obstacles, *_limits_of_any(pod, pool, rows)), rows, frozenset())
@@ -226,7 +227,7 @@ def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Bloc
         lacking = (*_ports(pod, machine), *_short(pod, needs, machine))
         if any(blocker.certain for blocker in lacking):
             short.append(tuple(blocker for blocker in lacking if blocker.certain))
-        elif not needs.keys() <= machine.free.keys() or (lacking and "machine-sizes" in pool.gaps):
+        elif not needs.keys() <= machine.free.keys() or (lacking and "machineSizes" in pool.unchecked):
             blind |= here
         elif lacking:
             unsure |= here
@@ -240,11 +241,11 @@ def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Bloc
         obstacles += [blocker._replace(certain=certain) for blocker in min(short, key=_shortfall)]
     elif fitting == unsure and close:
         obstacles += min(close, key=_shortfall)
-    gaps = set(pool.gaps - {"machine-sizes"}) if needs else set()
+    unchecked = set(pool.unchecked - {"machineSizes"}) if needs else set()
     if needs and fitting and fitting == blind:
-        gaps.add("machine-sizes")
+        unchecked |= {"machineSizes", *(("nodePoolLimits",) if pool.limits.keys() & set(_SIZES) else ())}
     within, over = _within_limits(pod, pool, (fitting or rows) | unknown, table)
-    return _PoolFit((*obstacles, *over), within, frozenset(gaps))
+    return _PoolFit((*obstacles, *over), within, frozenset(unchecked))
 
 
 def _names_machines(pod: Wants, pool: Pool, table: Table) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from catalog import Catalog
 from kube.karpenter import Ranges, Requirement, requirement
@@ -22,10 +22,7 @@ from kube.tree import condition_status, map_at, text_of, texts_at
 from policies.facts.cluster_facts import NodePool, read_facts
 from policies.facts.platform_detection import Detector
 from policies.offers.table import Table
-
-Gap = Literal["pods", "daemonsets", "node-class", "machine-sizes"]
-"""What was not checked of a place. ``pods``: what pods hold of a node. Of a new machine: ``daemonsets``, which pods come onto it;
-``node-class``, what its node class has the kubelet keep; ``machine-sizes``, how much CPU and memory it has for pods."""
+from policies.placement.unchecked import Unchecked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +78,7 @@ class Pool:
     """True if the sizes of machines are judged too (``policies.placement.new_machines``)."""
     machines: tuple[NewMachine, ...] = ()
     """The machines by their sizes, where these are judged."""
-    gaps: frozenset[Gap] = frozenset()
+    unchecked: frozenset[Unchecked] = frozenset()
     """What these sizes leave out."""
 
     def knows(self, key: str) -> bool:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import pytest
 
 from kube.scheduling import Blocker, wants
-from policies.placement.fleet import Fleet, best, blockers, fleet_of, gaps
+from policies.offers.build import tables_of
+from policies.offers.table import Table
+from policies.placement.fleet import Fleet, best, blockers, fleet_of
 from policies.placement.pool_blockers import machines
+from policies.placement.unchecked import Unchecked
 from tests.support.generators.random_worlds import catalog
-from tests.support.scheduling.node_pools import node_pool, of_families, tables
+from tests.support.scheduling.node_pools import AWS, node_pool, of_families, tables
 
 GPU = "nvidia.com/gpu"
 CPU, MEMORY = "karpenter.k8s.aws/instance-cpu", "karpenter.k8s.aws/instance-memory"
@@ -42,6 +48,10 @@ def _fleet(pool: Raw, *others: Raw) -> Fleet:
 
 def _found(pod: Raw, fleet: Fleet) -> list[Blocker]:
     return list(blockers(pod, fleet.pools[0], fleet))
+
+
+def _unchecked(pod: Raw, fleet: Fleet) -> frozenset[Unchecked]:
+    return fleet.unchecked(wants(pod))
 
 
 def test_a_machine_of_the_pool_must_be_large_enough() -> None:
@@ -122,7 +132,7 @@ def test_storage_is_that_of_the_volume() -> None:
     (found,) = _found(_pod(ephemeral_storage="50Gi"), _fleet(place, _class(), _daemon(containers=[])))
     assert (found.key, found.have) == ("ephemeral-storage", 17 * 2**30)
     fleet = _fleet(place, _class(instanceStorePolicy="RAID0"), _daemon(containers=[]))
-    assert (_found(_pod(ephemeral_storage="50Gi"), fleet), gaps(_pod(ephemeral_storage="50Gi"), fleet)) == ([], {"machine-sizes"})
+    assert (_found(_pod(ephemeral_storage="50Gi"), fleet), _unchecked(_pod(ephemeral_storage="50Gi"), fleet)) == ([], {"machineSizes"})
 
 
 @pytest.mark.parametrize(
@@ -185,21 +195,21 @@ def test_what_is_not_known_of_new_nodes_is_named() -> None:
     """DaemonSets, the node class, and what other providers keep; nothing of a pod that asks for devices alone."""
     place = node_pool("gpu", requirements=[of_families("g5")])
     asks = _pod(cpu="1")
-    assert gaps(asks, _fleet(place)) == {"daemonsets", "node-class"}
-    assert gaps(asks, _fleet(place, _class())) == {"daemonsets"}
-    assert gaps(asks, _fleet(place, _daemon(containers=[]))) == {"node-class"}
-    assert gaps(asks, _fleet(place, _class(kubelet={"maxPods": "1 + 1"}), _daemon(containers=[]))) == {"node-class"}
-    assert gaps(asks, _fleet(place, _class(), _daemon(containers=[]))) == set()
-    assert gaps(_pod(), _fleet(place)) == set()
+    assert _unchecked(asks, _fleet(place)) == {"daemonSets", "nodeClasses"}
+    assert _unchecked(asks, _fleet(place, _class())) == {"daemonSets"}
+    assert _unchecked(asks, _fleet(place, _daemon(containers=[]))) == {"nodeClasses"}
+    assert _unchecked(asks, _fleet(place, _class(kubelet={"maxPods": "1 + 1"}), _daemon(containers=[]))) == {"nodeClasses"}
+    assert _unchecked(asks, _fleet(place, _class(), _daemon(containers=[]))) == set()
+    assert _unchecked(_pod(), _fleet(place)) == set()
 
 
 def test_nodes_whose_pods_are_not_known() -> None:
     """A node that is empty as far as anybody knows is no place that was checked; one that was checked whole is enough."""
     node = {"kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {GPU: 8, "cpu": "9", "pods": 10}}}
-    assert gaps(_pod(), _fleet(node)) == {"pods"}
+    assert _unchecked(_pod(), _fleet(node)) == {"podsOnNodes"}
     known = fleet_of([node], catalog=catalog(), tables=tables(), occupants=())
-    assert gaps(_pod(), known) == set()
-    assert gaps(_pod(9), known) == set()
+    assert _unchecked(_pod(), known) == set()
+    assert _unchecked(_pod(9), known) == set()
 
 
 def test_pods_with_claims_get_no_new_node_by_default() -> None:
@@ -207,3 +217,36 @@ def test_pods_with_claims_get_no_new_node_by_default() -> None:
     pod = {"spec": {"resourceClaims": [{"name": "gpu"}], "containers": [{}]}}
     (found,) = _found(pod, _fleet(node_pool("gpu")))
     assert (found.kind, found.certain) == ("claims", False)
+
+
+def test_sizes_of_another_provider_bound_what_fits() -> None:
+    """What it keeps of a machine is not known, so nothing fits for certain, but more than the whole machine never does; a limit between
+    is not checked."""
+    place = {"group": "eks.amazonaws.com", "requirements": [{**of_families("g5"), "key": "eks.amazonaws.com/instance-family"}]}
+
+    def fleet(**parts: Any) -> Fleet:
+        return fleet_of([node_pool("gpu", **place, **parts), _daemon(containers=[])], catalog=catalog(), tables=_auto())
+
+    assert (_found(_pod(cpu="1"), fleet()), _unchecked(_pod(cpu="1"), fleet())) == ([], {"machineSizes"})
+    assert _unchecked(_pod(cpu="1"), fleet(limits={"memory": "64Gi"})) == {"machineSizes", "nodePoolLimits"}
+    (found,) = _found(_pod(cpu="193"), fleet())
+    assert (found.key, found.need, found.have, found.certain) == ("cpu", 193000, 192000, True)
+    (found,) = _found(_pod(), fleet(limits={"cpu": "8"}, resources={"cpu": "8"}))
+    assert (found.kind, found.key) == ("limits", "cpu")
+
+
+def test_karpenters_simulated_cloud_keeps_little() -> None:
+    """Where a catalog names its node class as that of machines of AWS, they have their own sizes without 100m and 10Mi."""
+    aws = replace(catalog().platforms[AWS], node_classes=("karpenter.kwok.sh",))
+    taught = replace(catalog(), platforms={**catalog().platforms, AWS: aws})
+    known = tables_of(taught, (AWS,), "mixed", frozenset(), (), frozenset())
+    place = node_pool("gpu", group="karpenter.kwok.sh", requirements=[of_families("g5")])
+    fleet = fleet_of([place, _daemon(containers=[])], catalog=taught, tables=known)
+    assert (_found(_pod(8, cpu="191900m"), fleet), _unchecked(_pod(8, cpu="191900m"), fleet)) == ([], set())
+    (found,) = _found(_pod(8, cpu="192"), fleet)
+    assert (found.key, found.have, found.certain) == ("cpu", 191900, True)
+
+
+@lru_cache(1)
+def _auto() -> Mapping[str, Table]:
+    return tables_of(catalog(), ("eks-auto",), "mixed", frozenset(), (), frozenset())

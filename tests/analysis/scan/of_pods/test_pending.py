@@ -109,4 +109,4 @@ def test_what_the_scheduler_judges_besides_is_named() -> None:
     """A gate that a queue holds is no lack of the cluster."""
     gated = pod("p", "ns", {GPU: 1}, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}], tolerations=[TOLERATION])
     kind, fact = only(scanned([node("n", GFD, {GPU: 2}), gated]))
-    assert (kind, fact.partition("; ")[2]) == ("pending", "not checked here: scheduling gates (a queue may set them)")
+    assert (kind, fact.partition("; ")[2]) == ("pending", "not checked here: scheduling gates")
