@@ -12,7 +12,7 @@ from analysis.fixes.edits import changed, holders, lower_amount, put, remove, re
 from catalog import Catalog
 from catalog.names import CatalogNames
 from kube.pod import NODE_SELECTOR, TERMS, TOLERATIONS, containers_of
-from kube.requests import PODS
+from kube.requests import PODS, is_native
 from kube.scheduling import Blocker
 from kube.tree import Path, ReadOnly, map_at, maps_in, value_at
 from policies.fixes import Fix, FixKind
@@ -55,6 +55,8 @@ class Offered:
 
     labels: Mapping[str, tuple[str, ...]]
     amounts: Mapping[str, int]
+    shared: bool = False
+    """True if others take an unknown part of its CPU, memory and storage: how much to ask for is not known then."""
 
 
 def alternatives(found: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog: Catalog) -> list[tuple[Steps, ...]] | None:
@@ -75,6 +77,8 @@ def alternatives(found: Sequence[Blocker], pod: ReadOnly, offered: Offered, cata
         else:
             return None
     if short:
+        if offered.shared and any(is_native(blocker.key) for blocker in short):
+            return None
         result.append(tuple(_amounts(short, pod, offered, catalog)))
     names = CatalogNames(catalog)
     if any(names.never_tolerated(key) or any(one.passing for one in same) for key, same in taints.items()):

@@ -29,6 +29,7 @@ from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
 from policies.placement.fleet import Fleet, best, blockers, outlook
 from policies.placement.pools import Pool
+from policies.placement.unchecked import in_order
 from policies.request import Request
 from policies.state.snapshot import NamespaceFacts
 
@@ -91,13 +92,14 @@ class Explainer:
         return self._remedied(self._placed(base, wants(pod.pod)), outcome.manifest, pod.subject)
 
     def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
-        unjudged = (*wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else (f"scheduler {wanted.scheduler}",)))
+        unchecked = {*wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else ("scheduler",))}
         if self._fleet is None:
-            return replace(base, unjudged=unjudged)
+            return replace(base, unchecked=in_order({*unchecked, "nodes"}))
+        unchecked.update(self._fleet.unchecked(wanted))
         where = [_of_group(wanted, group, self._fleet) for group in self._fleet.groups]
         where += [_of_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
-        return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unjudged=unjudged)
+        return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unchecked=in_order(unchecked))
 
     def _remedied(self, base: Explanation, manifest: Manifest | None, subject: ManifestPod | Request | None) -> Explanation:
         """Search the smallest change, of the manifest that makes the pods, or of the pod."""

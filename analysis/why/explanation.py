@@ -115,7 +115,8 @@ class Explanation:
     where: tuple[PlaceKind, ...] = ()
     outlook: Outlook | None = None
     """Of all places; None if places are not known."""
-    unjudged: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    """What decides about it and was not checked: values of ``Unchecked``, in the order of its words."""
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
     policies: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "told": [one._asdict() for one in found.told],
         "outlook": found.outlook,
         "places": [_where(one) for one in found.where],
-        "notJudged": list(found.unjudged),
+        "notChecked": list(found.unchecked),
         "remedy": None if found.remedy is None else _remedy(found.remedy),
         "denials": [_violation(one) for one in found.denials],
         "policies": list(found.policies),

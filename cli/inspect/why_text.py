@@ -14,6 +14,7 @@ from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import counted, printable
 from kube.pod import field_of
 from kube.tree import dotted
+from policies.placement import unchecked
 from policies.verdict import Violation
 
 MOST_PLACES = 6
@@ -74,19 +75,20 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
             yield f"    and {len(one.blockers) - MOST_REASONS} more reasons"
     if len(found.where) > MOST_PLACES:
         yield f"  and {len(found.where) - MOST_PLACES} more groups with more blockers: {stderr.name()} why -o json"
-    if found.unjudged:
-        yield f"Not checked: {list_some(sentences.UNJUDGED.get(name, name) for name in found.unjudged)}; see the scheduler's message."
     yield ""
     yield from _verdict(found)
 
 
 def _verdict(found: Explanation) -> Iterator[str | Styled]:
-    if found.outlook == "now":
-        if found.unjudged:
-            yield "Only what is not checked can block it."
-        else:
-            yield Styled("No blocker found: it fits now.", "good")
+    not_checked = unchecked.words(found.unchecked)
+    if found.outlook == "now" and not not_checked:
+        yield Styled("No blocker found: it fits now.", "good")
         return
+    if found.outlook == "now":
+        yield f"No blocker found; not checked: {not_checked}."
+        return
+    if not_checked:
+        yield f"Not checked: {not_checked}."
     if found.outlook == "later":
         yield "It needs no change: it waits until what blocks it ends, such as other pods."
     elif found.outlook == "never":

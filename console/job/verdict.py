@@ -88,6 +88,6 @@ def _denied(what: str, violations: list[Violation]) -> VerdictSentence:
 def _soon(found: Explanation) -> str | None:
     if found.outlook != "now":
         return found.outlook
-    if CLAIMS in found.unjudged:  # devices: whether one is free is what the claim decides
+    if CLAIMS in found.unchecked:  # devices: whether one is free is what the claim decides
         return "unknown"
     return "now" if any(one.outlook == "now" and not one.pool for one in found.where) or not found.where else "made"

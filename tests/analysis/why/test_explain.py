@@ -159,8 +159,8 @@ def test_nothing_alone_mends_it() -> None:
 def test_what_is_not_judged_is_named() -> None:
     """A place is then not a promise."""
     shown = _text(_explained(_pod(schedulerName="volcano", volumes=[{"name": "v", "persistentVolumeClaim": {}}]), _node("a")))
-    assert "Not checked: volumes, scheduler volcano; see the scheduler's message.\n" in shown
-    assert "Only what is not checked can block it.\n" in shown
+    assert "No blocker found; not checked: volumes, the rules of its own scheduler.\n" in shown
+    assert "fits now" not in shown
 
 
 def test_many_places_make_one_screen() -> None:
