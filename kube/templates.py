@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.pod import CONTAINERS, GRACE, REQUIRED
-from kube.tree import Path, Raw
+from kube.tree import LARGEST, Path, Raw, value_at
 
 GRACE_SECONDS = 30
 """The value of corev1.DefaultTerminationGracePeriodSeconds."""
@@ -261,3 +261,30 @@ def leaves(spec: Raw, patch: Raw) -> Iterator[Path]:
             resources = container.get("resources")
             for side, amounts in resources.items() if isinstance(resources, dict) else ():
                 yield from ((key, number, "resources", side, name) for name in (amounts if isinstance(amounts, dict) else ()))
+
+
+_COUNTS = ("replicas", "parallelism", "numNodes", "numOfHosts")
+"""Fields that multiply the pods of a template below the map that has them."""
+
+
+def pods_at_once(workload: Raw, template: Path) -> int:
+    """Return how many pods of the template at this path a workload has at once, as far as its manifest says; at least one.
+
+    Each map above the template may say it: ``spec.replicas``, a Job's ``parallelism`` within its ``completions``, a role's ``replicas``,
+    and of a LeaderWorkerSet the workers of a group (``size`` without the leader).
+    """
+    count = 1
+    for depth in range(len(template)):
+        above = value_at(workload, template[:depth])
+        if not isinstance(above, dict):
+            continue
+        for name in _COUNTS:
+            most = above.get("completions") if name == "parallelism" else None
+            count *= max(1, min(_count(above.get(name)), _count(most, LARGEST)))
+        if template[depth] == "workerTemplate":
+            count *= max(1, _count(above.get("size")) - 1)
+    return count
+
+
+def _count(value: object, default: int = 1) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default

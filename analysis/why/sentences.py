@@ -15,7 +15,9 @@ from documents.printable import counted
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
+from policies.messages import Place
 from policies.verdict import Edit
+from policies.workloads.parts import placed
 
 THEN = {
     "later": "It then waits until a node is free: all nodes that can run it are full now.",
@@ -180,6 +182,11 @@ def describe_place(place: PlaceKind) -> str:
         return f"NodePool {place.title}"
     kind = f" ({place.title})" if place.title else ""
     return f"{counted(len(place.names), 'node')} {list_some(place.names)}{kind}"
+
+
+def place_of(explanation: Explanation) -> Place:
+    """Return how to write paths of the pod: as those of the object that is explained."""
+    return lambda path: placed(path, explanation.parts)
 
 
 def since(text_: str, now: datetime) -> str:

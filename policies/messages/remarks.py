@@ -310,6 +310,36 @@ ROWS = (
         near="{path} is not a key of {reader}, which ignores it; did you mean {right}?",
         place="{path} is ignored: {reader} does not read it there; write {right}",
     ),
+    _to_author(  # the API server denies the pods of a workload that it has accepted, and says so in events alone
+        "BERTH-251",
+        "a ResourceQuota that denies the pods",
+        never="ResourceQuota {name} allows {hard} {resource} in all, and a pod has {need}, so none is ever created; request at most"
+        " {hard}, or ask for a larger quota",
+        exceeded="ResourceQuota {name} has {left} of {hard} {resource} left, and a pod has {need}, so none is created until other pods"
+        " end; request less, or run: kubectl describe resourcequota {name}",
+        never_claimed="ResourceQuota {name} allows {hard} {resource} in all, and the claims of a pod have {need}, so it waits forever for"
+        " them; request at most {hard}, or ask for a larger quota",
+        exceeded_claimed="ResourceQuota {name} has {left} of {hard} {resource} left, and the claims of a pod have {need}, so it waits until"
+        " others are deleted; request less, or run: kubectl describe resourcequota {name}",
+        some="ResourceQuota {name} has room for {room} of {pods} pods ({need} {resource} each, {hard} in all); run fewer, or ask for a"
+        " larger quota",
+        unset='ResourceQuota {name} has {resource}, so every container must set it, and "{container}" does not: its pods are denied;'
+        " set {path}",
+    ),
+    _to_author(  # as above
+        "BERTH-252",
+        "a LimitRange that denies the pods",
+        max="LimitRange {name} allows at most {hard} {resource}, and {whose} has {need}: its pods are denied; request less, or ask for a"
+        " larger maximum",
+        max_unset="LimitRange {name} has a maximum of {resource} ({hard}), and {whose} sets no limit: its pods are denied; set {path}",
+        min="LimitRange {name} requires at least {hard} {resource}, and {whose} has {need}: its pods are denied; set {path} to {hard}",
+        min_unset="LimitRange {name} requires at least {hard} {resource}, and {whose} requests none: its pods are denied; set {path}",
+        ratio="LimitRange {name} bounds limit by request of {resource}: {whose} has a limit of {need}, and its request allows {hard}: its"
+        " pods are denied; raise the request",
+        ratio_unset="LimitRange {name} bounds limit by request of {resource}, and {whose} does not set both: its pods are denied;"
+        " set {path}",
+        pod="the pod",
+    ),
     _to_author(  # the pod runs without a GPU
         "BERTH-256",
         "a fractional GPU without its scheduler",
