@@ -132,6 +132,7 @@ Kind = Literal[
     "limits",
     "static",
     "not-ready",
+    "node-class",
 ]
 """``taint``: not tolerated. ``label``: a nodeSelector or a required expression that the place does not meet.
 ``name``: ``matchFields`` or ``nodeName`` asks for another node. ``resource``: the place has less in all, even empty.

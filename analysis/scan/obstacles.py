@@ -79,6 +79,8 @@ def obstacle(one: Obstacle, *, there: bool = True) -> str:
             return f"its limit leaves {have} {one.key}, requested: {need}"
         case "ports":
             return f"host port {one.key} is in use"
+        case "node-class":
+            return f"its machines are unknown to Berth{f' (node class of {one.key})' if one.key else ''}"
         case "name":
             return f"requires the node {' or '.join(one.values)}"
     return {"unschedulable": "cordoned", "static": "static, creates no nodes for pods", "not-ready": "not ready"}.get(one.kind, one.kind)

@@ -66,6 +66,9 @@ def blocker(one: Blocker) -> str:
             return f"creates no machine with {format_amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{most}"
         case "limits":
             return f"its limits leave {_bare(one.key, max(0, one.have))} {one.key}; a machine needs {_bare(one.key, one.need)}"
+        case "node-class":
+            of_class = f"of its node class ({one.key}) " if one.key else ""
+            return f"the machines {of_class}that it creates are unknown to Berth"
         case "static":
             return "has a fixed number of nodes and creates none for pods"
         case "not-ready":

@@ -66,7 +66,8 @@ def _incompatible(expressions: Iterable[Expression], pool: Pool) -> Iterator[Blo
             continue
         asked[key] = asked[key] & wanted if key in asked else wanted
         if not _compatible(key, asked[key], pool):
-            yield Blocker("label", one.key, one.operator, one.values, _shown(pool, key), path=one.path)
+            certain = key in pool.requirements or pool.table is not None
+            yield Blocker("label", one.key, one.operator, one.values, _shown(pool, key), path=one.path, certain=certain)
 
 
 def _compatible(key: str, asked: Requirement, pool: Pool) -> bool:

@@ -53,12 +53,16 @@ class Pool:
     """The machines that the catalog knows of its platform; None if it knows none."""
     rows: int = 0
     """Those of them that it may make."""
+    discovered: frozenset[str] = frozenset()
+    """Labels that feature discovery alone writes, once a node runs (``nvidia.com/gpu.product``)."""
 
     def knows(self, key: str) -> bool:
         """Return whether machines of its cloud may have a label that it does not require itself: one of ``OF_KARPENTER``
-        or of the cloud. Where the cloud is not known, any may be."""
-        if self.table is None or key in OF_KARPENTER or key in self.unread:
+        or of the cloud. Where the cloud is not known, any may be that feature discovery does not write."""
+        if key in OF_KARPENTER or key in self.unread:
             return True
+        if self.table is None:
+            return key not in self.discovered
         return _owner(key) in {_owner(f"{self.node_class}/"), *(_owner(one) for one in self.table.platform.labels)} - {"kubernetes.io"}
 
     def left(self, resource: str) -> Fraction | None:
@@ -78,6 +82,7 @@ class PoolReader:
     def __init__(self, catalog: Catalog, tables: Mapping[str, Table]) -> None:
         self._tables = tables
         self._detector = Detector(catalog)
+        self._discovered = frozenset(key for platform in catalog.platforms.values() if platform.cloud is None for key in platform.labels)
 
     def read(self, value: Mapping[str, Any]) -> Pool | None:
         """Return the NodePool; None for an object without a name. No content makes it raise."""
@@ -106,6 +111,7 @@ class PoolReader:
             without_gpus=bool(seen.platform) and not seen.gpus,
             table=table,
             rows=0 if table is None else _rows(table, facts),
+            discovered=self._discovered,
         )
 
 
