@@ -63,6 +63,9 @@ def blocker(one: Blocker) -> str:
         case "limits":
             machine = f"its smallest machine that fits, {one.found}," if one.found else "a machine"
             return f"its limit leaves {format_amount(one.key, one.have)}; {machine} needs {_bare(one.key, one.need)}"
+        case "node-class":
+            of_class = f"of its node class ({one.key}) " if one.key else ""
+            return f"the machines {of_class}that it creates are unknown to Berth"
         case "static":
             return "has a fixed number of nodes and creates none for pods"
         case "not-ready":

@@ -12,6 +12,7 @@ from itertools import islice
 from catalog import Catalog, Resource
 from catalog.nearest import nearest, nearest_slice, of_model
 from kube.tree import Path
+from policies.fixes import respell_label
 from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.constraints import Constraint, fields, meet, who
 from policies.offers.selectors import natural, value_among
@@ -90,12 +91,16 @@ def _unknown_values(plan: Plan) -> Iterator[Remark]:
     """Yield a remark for every value that no table knows, as far as an answer holds them."""
     undecided = ((cell, authored) for cell in plan.space.cells for authored in cell.undecided)
     for cell, authored in islice(undecided, _MOST_UNKNOWN):
-        yield Remark(code="BERTH-201", found=_unknown(plan, cell, authored), rule=NAME, path=place_of_label(authored))
+        unknown = _unknown_value(plan, cell, authored)
+        value, near = unknown.value("value"), unknown.value("near")
+        fixes = respell_label(authored.written, value, near) if isinstance(value, str) and isinstance(near, str) else ()
+        fact = _with_machine(plan, cell, authored, unknown)
+        yield Remark(code="BERTH-201", found=fact, rule=NAME, path=place_of_label(authored), fixes=fixes)
 
 
-def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
-    """With, where a machine is new to everybody, by what its nodes will be known to be what is required."""
-    platform, unknown = cell.table.platform, _unknown_value(plan, cell, authored)
+def _with_machine(plan: Plan, cell: Cell, authored: AuthorExpression, unknown: Phrase) -> Phrase:
+    """Return the phrase with, where a machine is new to everybody, by what its nodes will be known to be what is required."""
+    platform = cell.table.platform
     if platform.labels.get(authored.key) != "type" or not plan.writes:
         return unknown
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
