@@ -93,6 +93,10 @@ class KnownPlaces:
         """What ``policies.rules.no_place`` makes of them under the tables of their snapshot."""
         self._hash = hash((kinds, pools))
 
+    def values(self, key: str) -> frozenset[str]:
+        """Return the values of a label that nodes with devices have."""
+        return frozenset(value for kind in self.kinds for name, value in kind.labels if name == key)
+
     def __hash__(self) -> int:
         return self._hash
 

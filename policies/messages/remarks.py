@@ -164,8 +164,7 @@ ROWS = (
         of_edits=True,
         template="the pod selects no nodes, so it only gets those of GPUNodeTemplate {template}; for others, set {selector} {key} (default"
         " of {policies:and})",
-        machine="the pod selects no GPU, so it only gets {constraints:and}; for another, set {selector} {key} (default of {policies:and})",
-        machine_by_value="the pod selects no GPU, so it only gets {constraints:and}; for another, set {selector} {key}: {value} (default"
+        machine="the pod selects no GPU, so it only gets {constraints:and}; for another, set {selector} {key}: {value} (default"
         " of {policies:and})",
     ),
     _to_author(  # the author wrote another grace period, or none; the edit is counted
