@@ -40,6 +40,19 @@ class Queued(NamedTuple):
     """What to type next, or to write."""
 
 
+class RolloutWait(NamedTuple):
+    """A rolling update whose new pod waits for devices that its old pods hold."""
+
+    deployment: str
+    resource: str
+    surge: int
+    """Pods that the Deployment starts before it ends one (``maxSurge``, resolved)."""
+    holders: tuple[str, ...]
+    """The old pods."""
+    owner: str
+    """``InferenceService llm`` where something else writes the Deployment; else ""."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceKind:
     """One kind of place: nodes that are alike, or a NodePool."""
@@ -117,6 +130,7 @@ class Explanation:
     """Of all places; None if places are not known."""
     unchecked: tuple[str, ...] = ()
     """What decides about it and was not checked: values of ``Unchecked``, in the order of its words."""
+    rollout: RolloutWait | None = None
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
     policies: tuple[str, ...] = ()

@@ -35,6 +35,7 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "outlook": found.outlook,
         "places": [_where(one) for one in found.where],
         "notChecked": list(found.unchecked),
+        "rollingUpdate": None if found.rollout is None else found.rollout._asdict() | {"holders": list(found.rollout.holders)},
         "remedy": None if found.remedy is None else _remedy(found.remedy),
         "denials": [_violation(one) for one in found.denials],
         "policies": list(found.policies),

@@ -89,6 +89,9 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         return
     if not_checked:
         yield f"Not checked: {not_checked}."
+    if found.rollout is not None:
+        yield from sentences.rollout_lines(found.rollout, found.namespace)
+        return
     if found.outlook == "later":
         yield "It needs no change: it waits until what blocks it ends, such as other pods."
     elif found.outlook == "never":
