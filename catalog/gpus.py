@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -53,6 +54,11 @@ class Gpu:
     """Values of the vendor's product label, newest driver first."""
     compute_capability: str | None = None
     mig: tuple[MigProfile, ...] = ()
+
+    @property
+    def generation(self) -> tuple[int, ...]:
+        """The numbers in NVIDIA's compute capability, else in the name of the family: larger for newer models of one vendor."""
+        return tuple(int(number) for number in re.findall(r"\d+", self.compute_capability or self.family))
 
     @property
     def slices(self) -> dict[str, MigProfile]:

@@ -136,6 +136,7 @@ Kind = Literal[
     "static",
     "not-ready",
     "claims",
+    "node-class",
 ]
 """``taint``: not tolerated. ``label``: a nodeSelector or a required expression that the place does not meet.
 ``name``: ``matchFields`` or ``nodeName`` asks for another node. ``resource``: the place has less in all, even empty.

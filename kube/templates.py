@@ -14,7 +14,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from kube.pod import CONTAINERS, GRACE, REQUIRED
-from kube.tree import Path, Raw, map_at, text_of
+from kube.tree import LARGEST, Path, Raw, map_at, text_of, value_at
 
 GRACE_SECONDS = 30
 """The value of corev1.DefaultTerminationGracePeriodSeconds."""
@@ -300,3 +300,30 @@ def _part_of(replicas: int, value: object, *, up: bool) -> int | None:
         return None
     part = int(digits) * replicas / 100
     return ceil(part) if up else int(part)
+
+
+_COUNTS = ("replicas", "parallelism", "numNodes", "numOfHosts")
+"""Fields that multiply the pods of a template below the map that has them."""
+
+
+def pods_at_once(workload: Raw, template: Path) -> int:
+    """Return how many pods of the template at this path a workload has at once, as far as its manifest says; at least one.
+
+    Each map above the template may say it: ``spec.replicas``, a Job's ``parallelism`` within its ``completions``, a role's ``replicas``,
+    and of a LeaderWorkerSet the workers of a group (``size`` without the leader).
+    """
+    count = 1
+    for depth in range(len(template)):
+        above = value_at(workload, template[:depth])
+        if not isinstance(above, dict):
+            continue
+        for name in _COUNTS:
+            most = above.get("completions") if name == "parallelism" else None
+            count *= max(1, min(_count(above.get(name)), _count(most, LARGEST)))
+        if template[depth] == "workerTemplate":
+            count *= max(1, _count(above.get("size")) - 1)
+    return count
+
+
+def _count(value: object, default: int = 1) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default

@@ -11,7 +11,7 @@ from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.api_client import Client
-from cluster.watch.kinds import DAEMONS, DECISIVE, NODE_CLASSES, OWNERS, PODS, QUEUES, with_offers
+from cluster.watch.kinds import DAEMONS, DECISIVE, NAMESPACE_LIMITS, NODE_CLASSES, OWNERS, PODS, QUEUES, with_offers
 from cluster.watch.listing import Progress, Survey, survey
 from cluster.watch.trims import PodTrim
 from kube.pod import controlling_owner
@@ -75,8 +75,9 @@ async def _read(client: Client, namespace: str | None, target: Target, catalog: 
     state = await survey(client, (*_KINDS, *_NEW_NODES, _PODS), near.namespace, progress)
     labels = [NAMESPACE.trim(reply.body, "v1", "Namespace")] if reply.ok else []
     surroundings = _with_places(surroundings, replace(state, objects={**state.objects, "Namespace": labels}), " of all namespaces")
-    queues = admission_queues.followed(kind for kind in admission_queues.KINDS if kind not in state.unread)
-    return replace(surroundings, objects={**surroundings.objects, **queues}, unread={**near.unread, **surroundings.unread})
+    names = (*admission_queues.KINDS, *(kind.kind for kind in NAMESPACE_LIMITS))
+    known = admission_queues.followed((name for name in names if name not in state.unread), names)
+    return replace(surroundings, objects={**surroundings.objects, **known}, unread={**near.unread, **surroundings.unread})
 
 
 def _of_dump(values: Sequence[Raw], file: str, namespace: str, target: Target, catalog: Catalog) -> Surroundings:
@@ -175,7 +176,8 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
 
 def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> Surroundings:
     """Return the surroundings with the places, policies and facts that were read of the cluster. ``which`` pods were read."""
-    missing = {kind: reason for kind, reason in unread(state).items() if kind not in admission_queues.KINDS}
+    named = (*admission_queues.KINDS, *(kind.kind for kind in NAMESPACE_LIMITS))  # by what is not checked
+    missing = {kind: reason for kind, reason in unread(state).items() if kind not in named}
     if "Pod" in missing:
         missing["Pod"] += f"{which}, so the free amounts on nodes are unknown"
     return replace(
@@ -188,7 +190,7 @@ def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> 
     )
 
 
-_KINDS = tuple(with_offers(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"))
+_KINDS = (*with_offers(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"), *NAMESPACE_LIMITS)
 """Policies and facts."""
 _NEW_NODES = (NODE_CLASSES, DAEMONS)
 """What the size of new nodes depends on."""

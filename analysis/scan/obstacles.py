@@ -81,6 +81,8 @@ def obstacle(one: Obstacle, *, there: bool = True) -> str:
             return f"its limit leaves {have} {one.key}, {'needed by ' + one.found if one.found else 'requested'}: {need}"
         case "ports":
             return f"host port {one.key} is in use"
+        case "node-class":
+            return f"its machines are unknown to Berth{f' (node class of {one.key})' if one.key else ''}"
         case "name":
             return f"requires the node {' or '.join(one.values)}"
     return _PLAIN.get(one.kind, one.kind)

@@ -9,11 +9,13 @@ from typing import Any
 
 from analysis.admission.manifest_results import ManifestResult, PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, ManifestPod
+from analysis.admission.namespace_limits import find_unchecked
 from analysis.admission_preview import Admission
 from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
+from analysis.reviews.audience import warned
 from analysis.why import denied, fixes, queued, rollouts
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
@@ -27,7 +29,7 @@ from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
-from policies.placement.fleet import Fleet, best, blockers, outlook
+from policies.placement.fleet import OUTLOOKS, Fleet, best, blockers, outlook
 from policies.placement.pools import Pool
 from policies.placement.unchecked import in_order
 from policies.request import Request
@@ -88,13 +90,27 @@ class Explainer:
         pod = denied.decisive(outcome, self._fleet)
         if pod.violations:
             return self._admissible(replace(base, state="denied", denials=pod.violations, policies=pod.matched), outcome)
-        base = replace(base, policies=pod.matched, audit_outcomes=pod.audit_outcomes)
+        said = () if outcome.queue is None else outcome.queue.remarks
+        base = replace(
+            base,
+            policies=pod.matched,
+            audit_outcomes=pod.audit_outcomes,
+            refusals=pod.refusals,
+            warnings=tuple(dict.fromkeys(warned((*said, *pod.remarks), (), pod.subject.review.pod))),
+            parts=pod.subject.parts,
+            unchecked=tuple(find_unchecked(pod.subject.review.namespace, self._snapshot.cluster)),
+        )
         if base.state == "denied":
             return base
-        return self._remedied(self._placed(base, wants(pod.pod)), outcome.manifest, pod.subject)
+        placed = self._placed(base, wants(pod.pod))
+        if any(not refusal.passing for refusal in pod.refusals):
+            return replace(placed, outlook="never")
+        if any(refusal.kind == "exceeded" for refusal in pod.refusals):
+            return replace(placed, outlook=placed.outlook and max("later", placed.outlook, key=OUTLOOKS.index))
+        return self._remedied(placed, outcome.manifest, pod.subject)
 
     def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
-        unchecked = {*wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else ("scheduler",))}
+        unchecked = {*base.unchecked, *wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else ("scheduler",))}
         if self._fleet is None:
             return replace(base, unchecked=in_order({*unchecked, "nodes"}))
         unchecked.update(self._fleet.unchecked(wanted))

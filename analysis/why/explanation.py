@@ -8,11 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 from analysis.fixes.smallest import PodChange, SearchResult
 from analysis.kueue.waiting import QueuePosition
+from kube.namespace_limits.refusal import Refusal
 from kube.scheduling import Blocker
 from kube.tree import Path
 from policies.patch.record import Entry
 from policies.placement.fleet import Outlook
-from policies.verdict import AuditOutcome, Edit, Violation
+from policies.verdict import AuditOutcome, Edit, Remark, Violation
+from policies.workloads.parts import Parts
 
 State = Literal["pending", "denied", "admitted", "waiting", "proposed"]
 """``pending``: a pod without a node. ``denied``: its pods are not created. ``admitted``: a pod on a node, or done.
@@ -130,6 +132,12 @@ class Explanation:
     """Of all places; None if places are not known."""
     unchecked: tuple[str, ...] = ()
     """What decides about it and was not checked: values of ``Unchecked``, in the order of its words."""
+    refusals: tuple[Refusal, ...] = ()
+    """What ResourceQuotas and LimitRanges refuse of pods that are not created yet; ``warnings`` say it."""
+    warnings: tuple[Remark, ...] = ()
+    """What its author is told when it is created, with paths of the pod: see ``parts``."""
+    parts: Parts = ()
+    """Where the parts of the pod stand in the object that is explained."""
     rollout: RolloutWait | None = None
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()

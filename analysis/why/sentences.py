@@ -15,7 +15,9 @@ from documents.printable import counted
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
+from policies.messages import Place
 from policies.verdict import Edit
+from policies.workloads.parts import placed
 
 THEN = {
     "later": "It then waits until a node is free: all nodes that can run it are full now.",
@@ -61,6 +63,9 @@ def blocker(one: Blocker) -> str:
         case "limits":
             machine = f"its smallest machine that fits, {one.found}," if one.found else "a machine"
             return f"its limit leaves {format_amount(one.key, one.have)}; {machine} needs {_bare(one.key, one.need)}"
+        case "node-class":
+            of_class = f"of its node class ({one.key}) " if one.key else ""
+            return f"the machines {of_class}that it creates are unknown to Berth"
         case "static":
             return "has a fixed number of nodes and creates none for pods"
         case "not-ready":
@@ -196,6 +201,11 @@ def describe_place(place: PlaceKind) -> str:
         return f"NodePool {place.title}"
     kind = f" ({place.title})" if place.title else ""
     return f"{counted(len(place.names), 'node')} {list_some(place.names)}{kind}"
+
+
+def place_of(explanation: Explanation) -> Place:
+    """Return how to write paths of the pod: as those of the object that is explained."""
+    return lambda path: placed(path, explanation.parts)
 
 
 def since(text_: str, now: datetime) -> str:

@@ -34,6 +34,7 @@ def format_why(found: Explanation, now: datetime, screen: Terminal = PLAIN) -> s
         case "admitted":
             lines += _admitted(found)
         case _:
+            lines += _warnings(found)
             lines += _places(found)
             lines += _audit_outcomes(found)
     if found.unread:
@@ -57,9 +58,16 @@ def _words(told: Iterable[Told], now: datetime) -> Iterator[str]:
         yield f"  {one.who}, {one.reason}, {sentences.since(one.at, now)}: {printable(' '.join(one.text.split()), WIDEST)}"
 
 
+def _warnings(explanation: Explanation) -> Iterator[str]:
+    for remark in explanation.warnings:
+        yield f"  warning: {remark.code}: {remark.text_at(sentences.place_of(explanation))}"
+
+
 def _places(found: Explanation) -> Iterator[str | Styled]:
-    if found.outlook is None:
+    if found.outlook is None or "nodes" in found.unchecked:
         if found.state in ("pending", "proposed"):
+            if found.outlook == "never":
+                yield from _verdict(found)
             yield "Nodes are unknown here, so there are no reasons by node and no fix."
             yield "Add a dump of them: --from nodes.yaml, and --kubeconfig FILE if a cluster is read."
         return
@@ -81,18 +89,20 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
 
 def _verdict(found: Explanation) -> Iterator[str | Styled]:
     not_checked = unchecked.words(found.unchecked)
-    if found.outlook == "now" and not not_checked:
-        yield Styled("No blocker found: it fits now.", "good")
-        return
     if found.outlook == "now":
-        yield f"No blocker found; not checked: {not_checked}."
+        blocker = "No blocker found, except the warnings above" if found.warnings else "No blocker found"
+        some = f"{blocker}; not checked: {not_checked}." if not_checked else f"{blocker}."
+        yield Styled(f"{blocker}: it fits now.", "good") if not (not_checked or found.refusals) else some
         return
     if not_checked:
         yield f"Not checked: {not_checked}."
     if found.rollout is not None:
         yield from sentences.rollout_lines(found.rollout, found.namespace)
         return
-    if found.outlook == "later":
+    if found.refusals and found.outlook in ("later", "never"):
+        ends = "until the warnings above are dealt with" if found.outlook == "never" else "until other pods of the namespace end"
+        yield Styled(f"Its pods are not created {ends}.", "bad")
+    elif found.outlook == "later":
         yield "It needs no change: it waits until what blocks it ends, such as other pods."
     elif found.outlook == "never":
         yield Styled("It can never be scheduled as written.", "bad")

@@ -281,12 +281,15 @@ RESOURCE_QUOTAS = Watched(
     most_objects=100_000,
     trim=amounts_alone,
 )
+LIMIT_RANGES = replace(RESOURCE_QUOTAS, kind="LimitRange", plural="limitranges", trim=untrimmed)
+NAMESPACE_LIMITS = (replace(RESOURCE_QUOTAS, trim=untrimmed), LIMIT_RANGES)
+"""What a namespace lets its pods request, with what is used of it: for answers about one pod."""
 ENDPOINT_SLICES = Watched(
     kind="EndpointSlice", plural="endpointslices", group="discovery.k8s.io", versions=("v1",), namespaced=True, trim=untrimmed
 )
 DAEMONS = replace(_workload("DaemonSet", "daemonsets", "apps"), namespaced=False, need="advice", trim=daemon_alone)
 """DaemonSets of all namespaces, for what their pods take of new nodes."""
-_OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, ENDPOINT_SLICES)
+_OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, LIMIT_RANGES, ENDPOINT_SLICES)
 EVENTS = Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, need="advice", trim=event_alone)
 BERTH_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reportingComponent={CONTROLLER}"),))
 POD_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reason={NOT_CREATED}"),))

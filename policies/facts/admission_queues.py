@@ -105,10 +105,10 @@ def slimmed(thing: Any) -> dict[str, Any]:
     return {"resourceGroups": groups, "namespaceSelector": selector, **({"stopPolicy": one.stopped} if one.stopped else {})}
 
 
-def followed(kinds: Iterable[str]) -> dict[tuple[str, str, str], Mapping[str, Any] | None]:
-    """Return the changes by which all objects of these kinds, and of no others of Kueue's, are known from now on."""
+def followed(kinds: Iterable[str], among: Iterable[str] = KINDS) -> dict[tuple[str, str, str], Mapping[str, Any] | None]:
+    """Return the changes by which all objects of these kinds, and of no others of those ``among`` which they are, are known from now on."""
     whole = frozenset(kinds)
-    return {(FOLLOWED, "", kind): {} if kind in whole else None for kind in KINDS}
+    return {(FOLLOWED, "", kind): {} if kind in whole else None for kind in among}
 
 
 def _quotas(group: Mapping[Any, Any]) -> Quotas:

@@ -114,9 +114,15 @@ def fleet_of(
 
 
 def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tuple[Blocker, ...]:
-    """Return what keeps a pod off a node, or a NodePool from making one for it; () if nothing that is judged does."""
+    """Return what keeps a pod off a node, or a NodePool from making one for it; () if nothing that is judged does.
+
+    Of a NodePool whose machines the catalog does not know, that is one of the reasons: ``node-class``, with the API group of its class.
+    """
     wanted = read_wants(pod)
-    return pool_blockers.of_pool(wanted, place) if isinstance(place, Pool) else of_node(wanted, place, fleet.startup, fleet.delegated)
+    if not isinstance(place, Pool):
+        return of_node(wanted, place, fleet.startup, fleet.delegated)
+    unknown = () if place.table is not None else (Blocker("node-class", place.node_class, certain=False),)
+    return (*pool_blockers.of_pool(wanted, place), *unknown)
 
 
 def outlook(found: Iterable[Blocker]) -> Outlook:
@@ -132,7 +138,7 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
     """Return the best outlook of a pod on any place of the cluster.
 
     Never ``never`` if there may be places that are not known, nor for a pod of another scheduler, whose rules are not
-    known. A NodePool of an unknown cloud that has nothing against the pod is ``unknown``.
+    known.
     """
     wanted = read_wants(pod)
     result: Outlook = "unknown" if fleet.open_ended or wanted.scheduler != DEFAULT_SCHEDULER else "never"
@@ -151,8 +157,7 @@ def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:
             if any(not blocker.passing and is_of_all(blocker, group) for blocker in found):
                 break
     for pool in fleet.pools:
-        one = outlook(blockers(wanted, pool, fleet))
-        yield "unknown" if one == "now" and pool.table is None else one
+        yield outlook(blockers(wanted, pool, fleet))
 
 
 def is_of_all(blocker: Blocker, group: NodeGroup) -> bool:

@@ -108,7 +108,9 @@ def _incompatible(expressions: Iterable[Expression], pool: Pool) -> Iterator[Blo
             continue
         combined[key] = combined[key] & wanted if key in combined else wanted
         if not _compatible(key, combined[key], pool):
-            yield Blocker("label", expression.key, expression.operator, expression.values, _shown(pool, key), path=expression.path)
+            certain = key in pool.requirements or pool.table is not None
+            shown = _shown(pool, key)
+            yield Blocker("label", expression.key, expression.operator, expression.values, shown, path=expression.path, certain=certain)
 
 
 def _compatible(key: str, wanted: Requirement, pool: Pool) -> bool:

@@ -80,12 +80,16 @@ class Pool:
     """The machines by their sizes, where these are judged."""
     unchecked: frozenset[Unchecked] = frozenset()
     """What these sizes leave out."""
+    discovered: frozenset[str] = frozenset()
+    """Labels that feature discovery alone writes, once a node runs (``nvidia.com/gpu.product``)."""
 
     def knows(self, key: str) -> bool:
         """Return whether machines of its cloud may have a label that it does not require itself: one of ``OF_KARPENTER``
-        or of the cloud. Where the cloud is not known, any may be."""
-        if self.table is None or key in OF_KARPENTER or key in self.unread:
+        or of the cloud. Where the cloud is not known, any may be that feature discovery does not write."""
+        if key in OF_KARPENTER or key in self.unread:
             return True
+        if self.table is None:
+            return key not in self.discovered
         return _owner(key) in {_owner(f"{self.node_class}/"), *(_owner(one) for one in self.table.platform.labels)} - {"kubernetes.io"}
 
     def left(self, resource: str) -> Fraction | None:
@@ -105,6 +109,7 @@ class PoolReader:
     def __init__(self, catalog: Catalog, tables: Mapping[str, Table]) -> None:
         self._tables = tables
         self._detector = Detector(catalog)
+        self._discovered = frozenset(key for platform in catalog.platforms.values() if platform.cloud is None for key in platform.labels)
 
     def read(self, value: Mapping[str, Any]) -> Pool | None:
         """Return the NodePool; None for an object without a name. No content makes it raise."""
@@ -134,6 +139,7 @@ class PoolReader:
             without_gpus=bool(seen.platform) and not seen.gpus,
             table=table,
             rows=0 if table is None else _rows(table, facts),
+            discovered=self._discovered,
         )
 
 
