@@ -76,8 +76,10 @@ def blocker(one: Blocker) -> str:
 
 def _largest(blocker: Blocker) -> str:
     """Return what the machine has that comes nearest."""
+    if not blocker.have and blocker.found:
+        return f": its cloud reports no {blocker.key} of {blocker.found}"
     if not blocker.have:
-        return ""
+        return f"; its machines have {', '.join(blocker.values)}" if blocker.values else ""
     if blocker.key in COMPUTE or blocker.key in ("ephemeral-storage", PODS):
         return f"; {blocker.found or 'the nearest'} has {_bare(blocker.key, blocker.have)} for pods"
     largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"

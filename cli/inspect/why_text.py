@@ -106,6 +106,9 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         yield "It needs no change: it waits until what blocks it ends, such as other pods."
     elif found.outlook == "never":
         yield Styled("It can never be scheduled as written.", "bad")
+    elif found.outlook == "unknown" and any(place.outlook == "now" for place in found.where):
+        yield "No blocker found; what is not checked decides whether it can be scheduled."
+        return
     elif found.outlook == "unknown":
         yield "It is unknown whether it can be scheduled: not all nodes, machines or schedulers are known here."
     remedy = found.remedy
