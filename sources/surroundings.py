@@ -44,6 +44,7 @@ def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     return named
 
 
+DEPLOYMENT = SHORT["deploy"]
 Target = tuple[str, str] | None
 """(TYPE, NAME); None: only the places and policies are read, for an object of a file."""
 
@@ -141,12 +142,14 @@ async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kin
 async def _around(near: Neighbours, value: Raw) -> Surroundings:
     pods, between = ([value], []) if value.get("kind") == "Pod" else await _pods_of(near, value)
     owners = await near.owners(value)
+    deployment = next((owner for owner in owners if owner.get("kind") == DEPLOYMENT), None)
+    siblings = [] if deployment is None or value.get("kind") != "Pod" else (await _pods_of(near, deployment))[0]
     told = [value, *between, *owners, *pods[:20]]
     events: list[Raw] = []
     for uid in dict.fromkeys(str(one["metadata"].get("uid")) for one in told):
         events += await near.events(uid)
     queued = await near.queued()
-    return Surroundings(namespace=near.namespace, value=value, pods=pods, owners=owners, events=events, queued=queued)
+    return Surroundings(namespace=near.namespace, value=value, pods=pods, owners=owners, siblings=siblings, events=events, queued=queued)
 
 
 async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
@@ -209,7 +212,7 @@ MOST_PODS = 500
 
 
 class Dump:
-    """The objects of a dump, by what leads to them."""
+    """The objects of a dump, by what leads to them: their uids, or the names of those that were written by hand and have none."""
 
     def __init__(self, objects: Mapping[Key, Raw]) -> None:
         self._objects = objects
@@ -222,9 +225,11 @@ class Dump:
                 self._events[_about(value)].append(value)
                 continue
             metadata = map_at(value, "metadata")
-            self._by_uid[text_of(metadata.get("uid"))] = value
+            self._by_uid[text_of(metadata.get("uid")) or _place(kind, metadata)] = value
             if owner := controlling_owner(metadata):
-                self._owned[text_of(owner.get("uid"))].append(value)
+                uid, name = text_of(owner.get("uid")), _place(owner.get("kind"), {"namespace": namespace, "name": owner.get("name")})
+                self._owned[uid].append(value)
+                self._owned[name].append(value)
             if text_of(value.get("apiVersion")).startswith("kueue.x-k8s.io/"):
                 self._queued[namespace].append(value)
         self._by_uid.pop("", None)
@@ -243,20 +248,25 @@ class Dump:
         metadata = [(named.get("kind"), map_at(named, "metadata")) for named in (value, *below, *owners)]
         about = [key for kind, names in metadata for key in (text_of(names.get("uid")), _place(kind, names))]
         events = [event for key in about for event in self._events.get(key, ())]
-        return Surroundings(
-            namespace=namespace, value=value, pods=pods, owners=owners, events=events, queued=self._queued.get(namespace, [])
-        )
+        deployment = next((owner for owner in owners if owner.get("kind") == DEPLOYMENT), None)
+        siblings = [] if deployment is None else [owned for owned in self._below(deployment) if owned.get("kind") == "Pod"][:MOST_PODS]
+        queued = self._queued.get(namespace, [])
+        return Surroundings(namespace=namespace, value=value, pods=pods, owners=owners, siblings=siblings, events=events, queued=queued)
 
     def _owners(self, value: Raw) -> Iterator[Raw]:
         for _ in range(MOST_OWNERS):
-            above = self._by_uid.get(text_of(controlling_owner(map_at(value, "metadata")).get("uid")))
+            metadata = map_at(value, "metadata")
+            owner = controlling_owner(metadata)
+            name = _place(owner.get("kind"), {"namespace": metadata.get("namespace"), "name": owner.get("name")})
+            above = self._by_uid.get(text_of(owner.get("uid")), self._by_uid.get(name))
             if above is None:
                 return
             yield above
             value = above
 
     def _below(self, value: Raw, depth: int = MOST_OWNERS) -> Iterator[Raw]:
-        for owned in self._owned.get(text_of(map_at(value, "metadata").get("uid")), ()) if depth else ():
+        metadata = map_at(value, "metadata")
+        for owned in self._owned.get(text_of(metadata.get("uid")) or _place(value.get("kind"), metadata), ()) if depth else ():
             yield owned
             yield from self._below(owned, depth - 1)
 
@@ -268,4 +278,4 @@ def _about(event: Raw) -> str:
 
 
 def _place(kind: object, names: Mapping[str, object]) -> str:
-    return f"{kind}/{text_of(names.get('namespace'))}/{text_of(names.get('name'))}"
+    return f"{kind}/{text_of(names.get('namespace')) or 'default'}/{text_of(names.get('name'))}"

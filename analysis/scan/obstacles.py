@@ -71,8 +71,10 @@ def obstacle(one: Obstacle, *, there: bool = True) -> str:
         case "capacity":
             return f"requests {need} {one.key}, at most {have} free"
         case "machines":
-            if one.values:
+            if one.operator:
                 return f"cannot create a node with {one.key} {' or '.join(one.values)}"
+            if one.values:
+                return f"cannot create a node with {need} {one.key}: its machines have {', '.join(one.values)}"
             largest = f" (at most {have}{f', {one.found}' if one.found else ''})" if one.have else ""
             return f"cannot create a node with {need} {one.key}{largest}"
         case "limits" if one.have <= 0:

@@ -16,7 +16,7 @@ from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
 from analysis.reviews.audience import warned
-from analysis.why import denied, fixes, queued
+from analysis.why import denied, fixes, queued, rollouts
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
@@ -75,6 +75,8 @@ class Explainer:
         if base.state == "admitted":
             return _admitted(base, pod, one)
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
+        if placed.outlook != "now":
+            placed = replace(placed, rollout=rollouts.find_rollout(asked, pod, placed.where))
         if outcome is not None:
             return self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject)
         return self._remedied(placed, None, as_written(pod, as_stored, facts))

@@ -42,6 +42,19 @@ class Queued(NamedTuple):
     """What to type next, or to write."""
 
 
+class RolloutWait(NamedTuple):
+    """A rolling update whose new pod waits for devices that its old pods hold."""
+
+    deployment: str
+    resource: str
+    surge: int
+    """Pods that the Deployment starts before it ends one (``maxSurge``, resolved)."""
+    holders: tuple[str, ...]
+    """The old pods."""
+    owner: str
+    """``InferenceService llm`` where something else writes the Deployment; else ""."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceKind:
     """One kind of place: nodes that are alike, or a NodePool."""
@@ -125,6 +138,7 @@ class Explanation:
     """What its author is told when it is created, with paths of the pod: see ``parts``."""
     parts: Parts = ()
     """Where the parts of the pod stand in the object that is explained."""
+    rollout: RolloutWait | None = None
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
     policies: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis.why.explanation import Explanation, PlaceKind, Remedy
+from analysis.why.explanation import Explanation, PlaceKind, Remedy, RolloutWait
 from catalog.nearest import list_known
 from documents import yaml_writer
 from documents.printable import counted
@@ -76,11 +76,14 @@ def blocker(one: Blocker) -> str:
 
 def _largest(blocker: Blocker) -> str:
     """Return what the machine has that comes nearest."""
+    if not blocker.have and blocker.found:
+        return f": its cloud reports no {blocker.key} of {blocker.found}"
     if not blocker.have:
-        return ""
+        return f"; its machines have {', '.join(blocker.values)}" if blocker.values else ""
     if blocker.key in COMPUTE or blocker.key in ("ephemeral-storage", PODS):
         return f"; {blocker.found or 'the nearest'} has {_bare(blocker.key, blocker.have)} for pods"
-    return f"; its largest{f', {blocker.found},' if blocker.found else ''} has {blocker.have}"
+    largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"
+    return f"; {largest} has {blocker.have}"
 
 
 def condition(one: Blocker) -> str:
@@ -177,6 +180,21 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
         cheapest = f", the cheapest known of {len(machines)}" if usd is not None else f" or {counted(len(machines) - 1, 'other machine')}"
         others = cheapest if len(machines) > 1 else ""
         yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
+
+
+def rollout_lines(wait: RolloutWait, namespace: str) -> Iterator[str]:
+    """Yield why a new pod of a rolling update waits, and what to type."""
+    pods = list_some(wait.holders)
+    hold = "holds" if len(wait.holders) == 1 else "hold"
+    yield (
+        f"It is a new pod of a rolling update: Deployment {wait.deployment} ends no old pod before a new one is ready (maxSurge "
+        f"{wait.surge}, maxUnavailable 0), and {pods} of the same Deployment {hold} the {wait.resource} that it waits for."
+    )
+    change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
+    if wait.owner:
+        yield f"Set maxSurge: 0 and maxUnavailable: 1 in {wait.owner}, which writes the Deployment."
+    else:
+        yield f"To end an old pod first: kubectl patch deployment {wait.deployment} -n {namespace} -p '{change}'"
 
 
 def describe_place(place: PlaceKind) -> str:

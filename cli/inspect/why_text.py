@@ -96,6 +96,9 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         return
     if not_checked:
         yield f"Not checked: {not_checked}."
+    if found.rollout is not None:
+        yield from sentences.rollout_lines(found.rollout, found.namespace)
+        return
     if found.refusals and found.outlook in ("later", "never"):
         ends = "until the warnings above are dealt with" if found.outlook == "never" else "until other pods of the namespace end"
         yield Styled(f"Its pods are not created {ends}.", "bad")
@@ -103,6 +106,9 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         yield "It needs no change: it waits until what blocks it ends, such as other pods."
     elif found.outlook == "never":
         yield Styled("It can never be scheduled as written.", "bad")
+    elif found.outlook == "unknown" and any(place.outlook == "now" for place in found.where):
+        yield "No blocker found; what is not checked decides whether it can be scheduled."
+        return
     elif found.outlook == "unknown":
         yield "It is unknown whether it can be scheduled: not all nodes, machines or schedulers are known here."
     remedy = found.remedy

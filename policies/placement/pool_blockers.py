@@ -136,9 +136,14 @@ def _machines(pod: Wants, pool: Pool, table: Table, obstacles: list[Blocker]) ->
         if known is None or need <= 0 or name in pod.unreadable or known.kind in ("part", "dra"):
             continue
         left = 0 if _never_made(table, known) or (pool.without_gpus and known.kind != "other") else rows & _fitting(table, known, need)
+        certain, unseen = not left, left & pool.uncounted
+        left &= ~pool.uncounted
         if not left & ~table.unknown:
-            most, machine = _most(table, known, rows)
-            obstacles.append(Blocker("machines", name, found=machine, need=need, have=most, path=pod.paths.get(name, ()), certain=not left))
+            most, machine = _most(table, known, rows & ~pool.uncounted)
+            others = () if most or unseen else _others(table, rows)
+            machine = machine or (_most(table, known, unseen)[1] if unseen else None)
+            path = pod.paths.get(name, ())
+            obstacles.append(Blocker("machines", name, values=others, found=machine, need=need, have=most, path=path, certain=certain))
         if left:
             rows = left
     return rows
@@ -215,6 +220,11 @@ def _most(table: Table, known: Resource, rows: int) -> tuple[int, str | None]:
     offers = [offer for offer in table.offers_in(rows & table.by_resource.get(known.name, 0)) if offer.host.count]
     largest = max(offers, key=lambda offer: offer.host.count or 0, default=None)
     return (0, None) if largest is None else (largest.host.count or 0, largest.host.name)
+
+
+def _others(table: Table, rows: int) -> tuple[str, ...]:
+    """Return the devices that these machines have; () if some may have any."""
+    return () if rows & table.unknown else tuple(sorted({offer.resource for offer in table.offers_in(rows)} - {""}))
 
 
 def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Blocker]) -> _PoolFit:
