@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
+from analysis.kueue import places
 from analysis.reviews.audience import warned
 from analysis.why import denied, fixes, queued
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
@@ -22,6 +23,7 @@ from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
 from catalog.prices import MODEL_KEYS, Prices
 from kube.labels import INSTANCE_TYPE
+from kube.namespace_limits.refusal import Refusal
 from kube.node import NodeGroup
 from kube.pod import DEFAULT_SCHEDULER, FINISHED, PodError
 from kube.scheduling import Wants, wants
@@ -29,9 +31,10 @@ from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
-from policies.placement.fleet import OUTLOOKS, Fleet, best, blockers, outlook
+from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
 from policies.placement.pools import Pool
-from policies.placement.unchecked import in_order
+from policies.placement.unchecked import Unchecked, in_order
+from policies.pods.actors import QUEUE_NAME
 from policies.request import Request
 from policies.state.snapshot import NamespaceFacts
 
@@ -96,16 +99,24 @@ class Explainer:
             refusals=pod.refusals,
             warnings=tuple(dict.fromkeys(warned((*said, *pod.remarks), (), pod.subject.review.pod))),
             parts=pod.subject.parts,
-            unchecked=tuple(find_unchecked(pod.subject.review.namespace, self._snapshot.cluster)),
+            unchecked=tuple(self._unchecked_before(outcome.manifest)),
         )
         if base.state == "denied":
             return base
         placed = self._placed(base, wants(pod.pod))
-        if any(not refusal.passing for refusal in pod.refusals):
+        before = max(_refused_outlook(pod.refusals), places.queue_outlook(said), key=OUTLOOKS.index)
+        if before == "never":
             return replace(placed, outlook="never")
-        if any(refusal.kind == "exceeded" for refusal in pod.refusals):
-            return replace(placed, outlook=placed.outlook and max("later", placed.outlook, key=OUTLOOKS.index))
+        if before != "now":
+            return replace(placed, outlook=placed.outlook and max(before, placed.outlook, key=OUTLOOKS.index))
         return self._remedied(placed, outcome.manifest, pod.subject)
+
+    def _unchecked_before(self, manifest: Manifest) -> Iterator[Unchecked]:
+        """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
+        known = self._snapshot.cluster
+        yield from find_unchecked(manifest.namespace, known)
+        if QUEUE_NAME in map_at(manifest.value, "metadata", "labels") and not places.knows_queue(manifest.value, manifest.namespace, known):
+            yield "queues"
 
     def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
         unchecked = {*base.unchecked, *wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else ("scheduler",))}
@@ -176,6 +187,12 @@ def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Expla
     if one is None:
         return base
     return replace(base, policies=one.matched, audit_outcomes=one.audit_outcomes, missing=one.missing, outgrown=one.violations)
+
+
+def _refused_outlook(refusals: Iterable[Refusal]) -> Outlook:
+    """Return what ResourceQuotas and LimitRanges make of a pod: room for some pods of the workload is room for this one."""
+    every = [refusal for refusal in refusals if refusal.kind != "some"]
+    return "now" if not every else "later" if all(refusal.passing for refusal in every) else "never"
 
 
 def _waits(pod: Raw) -> bool:
