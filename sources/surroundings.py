@@ -11,13 +11,14 @@ from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.api_client import Client
-from cluster.watch.kinds import DECISIVE, NAMESPACE_LIMITS, OWNERS, PODS, QUEUES, with_offers
+from cluster.watch.kinds import DAEMONS, DECISIVE, NAMESPACE_LIMITS, NODE_CLASSES, OWNERS, PODS, QUEUES, with_offers
 from cluster.watch.listing import Progress, Survey, survey
 from cluster.watch.trims import PodTrim
 from kube.pod import controlling_owner
 from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.facts import admission_queues
+from policies.placement import fleet
 from policies.state.objects import Key
 from sources.neighbours import MOST_OWNERS, Neighbours
 from sources.sources import Origin
@@ -70,7 +71,7 @@ async def _read(client: Client, namespace: str | None, target: Target, catalog: 
         near.unread["namespace"] = (
             f"you are not allowed to read namespace {near.namespace}: policies that select it by its labels may be missing"
         )
-    state = await survey(client, (*_KINDS, _PODS), near.namespace, progress)
+    state = await survey(client, (*_KINDS, *_NEW_NODES, _PODS), near.namespace, progress)
     labels = [NAMESPACE.trim(reply.body, "v1", "Namespace")] if reply.ok else []
     surroundings = _with_places(surroundings, replace(state, objects={**state.objects, "Namespace": labels}), " of all namespaces")
     names = (*admission_queues.KINDS, *(kind.kind for kind in NAMESPACE_LIMITS))
@@ -81,7 +82,7 @@ async def _read(client: Client, namespace: str | None, target: Target, catalog: 
 def _of_dump(values: Sequence[Raw], file: str, namespace: str, target: Target, catalog: Catalog) -> Surroundings:
     """Return what a dump has around a target. Raises InputError, which names ``file``, if the target is not there."""
     around = Surroundings(namespace=namespace, value={}) if target is None else _in_dump(values, file, namespace, target, catalog)
-    return _with_places(around, of_values(values, (NAMESPACE, *_KINDS, _PODS), namespace))
+    return _with_places(around, of_values(values, (NAMESPACE, *_KINDS, *_NEW_NODES, _PODS), namespace))
 
 
 def _in_dump(values: Sequence[Raw], file: str, namespace: str, target: tuple[str, str], catalog: Catalog) -> Surroundings:
@@ -178,7 +179,7 @@ def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> 
         missing["Pod"] += f"{which}, so the free amounts on nodes are unknown"
     return replace(
         surroundings,
-        places=[value for kind in ("Node", "NodePool", "DeviceClass") for value in state.objects[kind]],
+        places=[value for kind in fleet.KINDS for value in state.objects[kind]],
         occupants=None if "Pod" in state.unread else [pod["takes"] for pod in state.objects["Pod"] if "takes" in pod],
         objects=keyed(state, (*_KINDS, NAMESPACE)),
         installed=is_installed(state),
@@ -188,6 +189,8 @@ def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> 
 
 _KINDS = (*with_offers(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"), *NAMESPACE_LIMITS)
 """Policies and facts."""
+_NEW_NODES = (NODE_CLASSES, DAEMONS)
+"""What the size of new nodes depends on."""
 _PODS = replace(PODS, namespaced=False, trim=PodTrim(None, places=True))
 """Of all namespaces: what they take of the nodes."""
 

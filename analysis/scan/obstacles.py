@@ -20,6 +20,12 @@ _WANTED: Mapping[str, str] = {
     "Gt": "is not above {values}",
     "Lt": "is not below {values}",
 }
+_PLAIN: Mapping[str, str] = {
+    "unschedulable": "cordoned",
+    "static": "static, creates no nodes for pods",
+    "not-ready": "not ready",
+    "claims": "creates no nodes for pods with resource claims, unless Karpenter's support for them is on",
+}
 
 
 def describe_obstacles(values: Mapping[str, Value]) -> str:
@@ -67,14 +73,19 @@ def obstacle(one: Obstacle, *, there: bool = True) -> str:
         case "machines":
             if one.values:
                 return f"cannot create a node with {one.key} {' or '.join(one.values)}"
-            return f"cannot create a node with {need} {one.key}" + (f" (at most {have})" if one.have else "")
+            largest = f" (at most {have}{f', {one.found}' if one.found else ''})" if one.have else ""
+            return f"cannot create a node with {need} {one.key}{largest}"
+        case "limits" if one.have <= 0:
+            return f"its limit of {one.key} is used up"
         case "limits":
-            return f"its limit leaves {have} {one.key}, requested: {need}"
+            return f"its limit leaves {have} {one.key}, {'needed by ' + one.found if one.found else 'requested'}: {need}"
         case "ports":
             return f"host port {one.key} is in use"
+        case "node-class":
+            return f"its machines are unknown to Berth{f' (node class of {one.key})' if one.key else ''}"
         case "name":
             return f"requires the node {' or '.join(one.values)}"
-    return {"unschedulable": "cordoned", "static": "static, creates no nodes for pods", "not-ready": "not ready"}.get(one.kind, one.kind)
+    return _PLAIN.get(one.kind, one.kind)
 
 
 def _amount(name: str, number: int) -> str:

@@ -122,7 +122,7 @@ class Explainer:
         unchecked = {*base.unchecked, *wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else ("scheduler",))}
         if self._fleet is None:
             return replace(base, unchecked=in_order({*unchecked, "nodes"}))
-        unchecked.update(self._fleet.unchecked())
+        unchecked.update(self._fleet.unchecked(wanted))
         where = [_of_group(wanted, group, self._fleet) for group in self._fleet.groups]
         where += [_of_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))

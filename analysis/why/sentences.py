@@ -12,6 +12,7 @@ from analysis.why.explanation import Explanation, PlaceKind, Remedy
 from catalog.nearest import list_known
 from documents import yaml_writer
 from documents.printable import counted
+from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
 from policies.messages import Place
@@ -56,14 +57,30 @@ def blocker(one: Blocker) -> str:
         case "machines" if one.operator:
             return f"creates no machine with {condition(one)}{'' if one.certain else ' that Berth knows'}"
         case "machines":
-            most = f"; its largest has {one.have}" if one.have else ""
-            return f"creates no machine with {format_amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{most}"
+            return f"creates no machine with {format_amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{_largest(one)}"
+        case "limits" if one.have <= 0:
+            return f"its limit of {one.key} (spec.limits) is used up, so it creates no machine"
         case "limits":
-            return f"its limits leave {_bare(one.key, max(0, one.have))} {one.key}; a machine needs {_bare(one.key, one.need)}"
+            machine = f"its smallest machine that fits, {one.found}," if one.found else "a machine"
+            return f"its limit leaves {format_amount(one.key, one.have)}; {machine} needs {_bare(one.key, one.need)}"
+        case "node-class":
+            of_class = f"of its node class ({one.key}) " if one.key else ""
+            return f"the machines {of_class}that it creates are unknown to Berth"
         case "static":
             return "has a fixed number of nodes and creates none for pods"
         case "not-ready":
             return "Karpenter does not use it now: it is not ready or is being deleted"
+        case "claims":
+            return "Karpenter creates no node for a pod with resource claims, unless its support for them (DRA) is switched on"
+
+
+def _largest(blocker: Blocker) -> str:
+    """Return what the machine has that comes nearest."""
+    if not blocker.have:
+        return ""
+    if blocker.key in COMPUTE or blocker.key in ("ephemeral-storage", PODS):
+        return f"; {blocker.found or 'the nearest'} has {_bare(blocker.key, blocker.have)} for pods"
+    return f"; its largest{f', {blocker.found},' if blocker.found else ''} has {blocker.have}"
 
 
 def condition(one: Blocker) -> str:
@@ -157,7 +174,8 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
     for pool, machines in remedy.buys.items():
         name, usd = machines[0] if machines else ("a machine", None)
         price = "" if usd is None else f" ({usd:.2f} USD per hour on demand)"
-        others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
+        cheapest = f", the cheapest known of {len(machines)}" if usd is not None else f" or {counted(len(machines) - 1, 'other machine')}"
+        others = cheapest if len(machines) > 1 else ""
         yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
 
 

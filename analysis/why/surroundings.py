@@ -31,7 +31,7 @@ class Surroundings:
     queued: Sequence[Raw] = ()
     """Kueue's Workloads of the namespace."""
     places: Sequence[Raw] = ()
-    """Nodes, NodePools, DeviceClasses."""
+    """The objects by which places are known (``policies.placement.fleet.KINDS``)."""
     occupants: Sequence[Occupant] | None = None
     """None if not all pods could be read."""
     objects: Mapping[Key, Change] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLIC
 from analysis.world.happenings import NOT_CREATED
 from cluster.watch.trims import (
     amounts_alone,
+    daemon_alone,
     discovery_alone,
     event_alone,
     labels_alone,
@@ -287,6 +288,8 @@ NAMESPACE_LIMITS = (replace(RESOURCE_QUOTAS, trim=untrimmed), LIMIT_RANGES)
 ENDPOINT_SLICES = Watched(
     kind="EndpointSlice", plural="endpointslices", group="discovery.k8s.io", versions=("v1",), namespaced=True, trim=untrimmed
 )
+DAEMONS = replace(_workload("DaemonSet", "daemonsets", "apps"), namespaced=False, need="advice", trim=daemon_alone)
+"""DaemonSets of all namespaces, for what their pods take of new nodes."""
 _OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, LIMIT_RANGES, ENDPOINT_SLICES)
 EVENTS = Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, need="advice", trim=event_alone)
 BERTH_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reportingComponent={CONTROLLER}"),))

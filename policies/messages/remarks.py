@@ -57,6 +57,7 @@ ROWS = (
         "a default that does not apply",
         unread="node defaults do not apply: no platform in use knows {authored}",
         nothing_left="default {constraints:and} does not apply: it conflicts with what is required or requested",
+        on_no_node="default {constraints:and} does not apply: no node of the cluster has it, and no NodePool creates one",
         actor="default {axis} does not apply: no default selects nodes for {actor:and}",
         not_there="default nodeTemplate {name} does not apply: it does not exist",
         not_allowed="default nodeTemplate {name} does not apply: no ClusterGPUPolicy allows it here (allow.nodeTemplates)",
@@ -94,6 +95,8 @@ ROWS = (
         several='MIG slice {size} skipped: container "{container}" requests more than one whole GPU',
         nowhere="MIG slice {size} skipped: no allowed node on {platforms} has one; declare such nodes in a GPUNodeTemplate"
         " (gpus.migProfiles) or with --catalog",
+        not_offered="MIG slice {size} skipped: no node of the cluster offers one, and no NodePool creates one; set up MIG on some nodes, or"
+        " declare nodes to come in a GPUNodeTemplate (gpus.migProfiles)",
         any_platform="MIG slice {size} skipped: no allowed node on any platform has one; declare such nodes in a GPUNodeTemplate"
         " (gpus.migProfiles) or with --catalog",
     ),
@@ -164,8 +167,7 @@ ROWS = (
         of_edits=True,
         template="the pod selects no nodes, so it only gets those of GPUNodeTemplate {template}; for others, set {selector} {key} (default"
         " of {policies:and})",
-        machine="the pod selects no GPU, so it only gets {constraints:and}; for another, set {selector} {key} (default of {policies:and})",
-        machine_by_value="the pod selects no GPU, so it only gets {constraints:and}; for another, set {selector} {key}: {value} (default"
+        machine="the pod selects no GPU, so it only gets {constraints:and}; for another, set {selector} {key}: {value} (default"
         " of {policies:and})",
     ),
     _to_author(  # the author wrote another grace period, or none; the edit is counted

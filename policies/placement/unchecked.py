@@ -9,6 +9,7 @@ Unchecked = Literal[
     "nodes",
     "podsOnNodes",
     "daemonSets",
+    "nodeClasses",
     "machineSizes",
     "nodePoolLimits",
     "resourceQuotas",
@@ -23,13 +24,15 @@ Unchecked = Literal[
     "scheduler",
 ]
 """``nodes``: nodes or NodePools that could not be read. ``podsOnNodes``: what pods hold of the nodes. ``daemonSets``: what their pods will
-take of new machines. ``machineSizes``: CPU and memory of machines that Karpenter may make. ``nodePoolLimits``: limits that
-these sizes decide. ``queues``: whether a queue ever admits the workload. ``podAffinity`` to ``schedulingGates``: fields of the pod, which
+take of new machines. ``nodeClasses``: what an EC2NodeClass has the kubelet keep of them. ``machineSizes``: what machines that Karpenter
+may make have of CPU, memory and storage for pods. ``nodePoolLimits``: limits that these sizes
+decide. ``queues``: whether a queue ever admits the workload. ``podAffinity`` to ``schedulingGates``: fields of the pod, which
 ``Wants.unjudged`` names. ``scheduler``: the rules of a scheduler other than kube-scheduler."""
 WORDS: Mapping[str, str] = {
     "nodes": "nodes and NodePools that are unknown here",
     "podsOnNodes": "what pods on nodes use",
     "daemonSets": "DaemonSets",
+    "nodeClasses": "what EC2NodeClasses keep of new machines",
     "machineSizes": "CPU and memory of new machines",
     "nodePoolLimits": "CPU and memory limits of NodePools",
     "resourceQuotas": "ResourceQuotas",

@@ -15,6 +15,7 @@ from kube.scheduling import Blocker, Wants, wants
 from kube.tree import Raw, apply_patch
 from policies.facts.platform_detection import Detector
 from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
+from policies.placement.unchecked import in_order
 
 _GROUP_WIDE = ("taint", "resource", "machines")
 """Reasons that all nodes of a group have."""
@@ -77,7 +78,8 @@ def find_obstacles(whole: Raw, seen: ScannedCluster, pools: Pools) -> PodObstacl
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
-    return PodObstacles(known, never, tuple(_reasons(places, wanted)), wanted.unjudged)
+    unjudged = in_order((*wanted.unjudged, *seen.fleet.unchecked(wanted)))
+    return PodObstacles(known, never, tuple(_reasons(places, wanted)), unjudged)
 
 
 class _PendingPlace(NamedTuple):

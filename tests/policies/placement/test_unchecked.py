@@ -33,5 +33,5 @@ def test_words_are_in_one_order_and_each_is_said_once() -> None:
 
 def test_pods_on_nodes_are_checked_where_they_are_known() -> None:
     """Nodes without the list of pods say nothing of what is free."""
-    assert "podsOnNodes" in fleet_of([NODE], catalog=catalog(), tables={}).unchecked()
-    assert "podsOnNodes" not in fleet_of([NODE], catalog=catalog(), tables={}, occupants=[]).unchecked()
+    assert "podsOnNodes" in fleet_of([NODE], catalog=catalog(), tables={}).unchecked(wants({}))
+    assert "podsOnNodes" not in fleet_of([NODE], catalog=catalog(), tables={}, occupants=[]).unchecked(wants({}))

@@ -64,7 +64,7 @@ WAITS = [
         [pool("gpu", (FAMILY, ["g6"]))],
         pod("p", "ns", {GPU: 16}),
         "never-fits",
-        "new nodes of NodePool gpu: cannot create a node with 16 nvidia.com/gpu (at most 8)",
+        "new nodes of NodePool gpu: cannot create a node with 16 nvidia.com/gpu (at most 8, g6.48xlarge)",
     ),
     (
         [pool("gpu", (FAMILY, ["g6"]), taints=[TAINT]), pool("web", (FAMILY, ["m6i"]))],
