@@ -19,6 +19,7 @@ from analysis.kueue import places
 from analysis.reviews.audience import warned
 from analysis.why import denied, fixes, queued
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
+from analysis.why.gates import read_gates
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
 from catalog.prices import MODEL_KEYS, Prices
@@ -72,15 +73,15 @@ class Explainer:
         outcome = None if made_of is None or not made_of.subjects else admit_manifest(made_of, self._admission)
         if pod is None:
             return base if outcome is None else self._of_outcome(base, outcome)
-        base = replace(base, **_of_pod(pod))
+        base = replace(base, **_of_pod(pod), gates=read_gates(pod, self._snapshot.catalog))
         as_stored = stored(pod, widest(self._snapshot.catalog))
         one = audit_pod(as_stored, facts)
         if base.state == "admitted":
             return _admitted(base, pod, one)
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
         if outcome is not None:
-            return self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject)
-        return self._remedied(placed, None, as_written(pod, as_stored, facts))
+            return _gated(self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject))
+        return _gated(self._remedied(placed, None, as_written(pod, as_stored, facts)))
 
     def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
         """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``)."""
@@ -99,6 +100,7 @@ class Explainer:
             refusals=pod.refusals,
             warnings=tuple(dict.fromkeys(warned((*said, *pod.remarks), (), pod.subject.review.pod))),
             parts=pod.subject.parts,
+            gates=read_gates(pod.pod, self._snapshot.catalog),
             unchecked=tuple(self._unchecked_before(outcome.manifest)),
         )
         if base.state == "denied":
@@ -108,8 +110,8 @@ class Explainer:
         if before == "never":
             return replace(placed, outlook="never")
         if before != "now":
-            return replace(placed, outlook=placed.outlook and max(before, placed.outlook, key=OUTLOOKS.index))
-        return self._remedied(placed, outcome.manifest, pod.subject)
+            return _at_best(placed, before)
+        return _gated(self._remedied(placed, outcome.manifest, pod.subject))
 
     def _unchecked_before(self, manifest: Manifest) -> Iterator[Unchecked]:
         """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
@@ -189,6 +191,18 @@ def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Expla
     return replace(base, policies=one.matched, audit_outcomes=one.audit_outcomes, missing=one.missing, outgrown=one.violations)
 
 
+def _at_best(explanation: Explanation, outlook: Outlook) -> Explanation:
+    """Return the explanation with an outlook that is no better than this; one that is not known stays so."""
+    return replace(explanation, outlook=explanation.outlook and max(outlook, explanation.outlook, key=OUTLOOKS.index))
+
+
+def _gated(explanation: Explanation) -> Explanation:
+    """Return the explanation of a pod with its gates, if it has any, among what is checked."""
+    if not explanation.gates:
+        return explanation
+    return _at_best(replace(explanation, unchecked=tuple(n for n in explanation.unchecked if n != "schedulingGates")), "later")
+
+
 def _refused_outlook(refusals: Iterable[Refusal]) -> Outlook:
     """Return what ResourceQuotas and LimitRanges make of a pod: room for some pods of the workload is room for this one."""
     every = [refusal for refusal in refusals if refusal.kind != "some"]
@@ -212,7 +226,6 @@ def _of_pod(pod: Raw) -> dict[str, Any]:
         "since": text_of(metadata.get("creationTimestamp")),
         "node": text_of(spec.get("nodeName")),
         "nominated": text_of(status.get("nominatedNodeName")),
-        "gates": tuple(text_of(one.get("name")) for one in maps_in(spec.get("schedulingGates"))),
     }
 
 

@@ -248,3 +248,17 @@ def test_a_pod_without_a_queue_says_nothing_of_one() -> None:
     labelled["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team-a"}
     assert "Kueue has no Workload for it" in _text(_explained(labelled))
     assert _explained(labelled, unread={"workloads": "you may not list workloads in namespace n"}).queue is None
+
+
+def test_gates_are_named_with_their_owners() -> None:
+    """By the domain of the name: a queue system's, or a workload's whose operator sets it. Until they are gone nothing is placed."""
+    names = ("kueue.x-k8s.io/admission", "grove.io/podgang-pending-creation", "example.com/wait", "bare")
+    found = _explained(_pod(schedulingGates=[{"name": name} for name in names]), _node("a"))
+    shown = _text(found)
+    owned = "kueue.x-k8s.io/admission (Kueue), grove.io/podgang-pending-creation (operator of PodCliqueSet), example.com/wait, bare"
+    assert f"Pending, created 30m ago, gated by {owned}.\n" in shown
+    assert f"No scheduler considers it until its scheduling gates are removed: {owned}.\n" in shown
+    assert "fits now" not in shown
+    value = values.explanation_value(found)
+    assert (value["outlook"], "notChecked" in value) == ("later", False)
+    assert value["schedulingGates"][0] == {"name": "kueue.x-k8s.io/admission", "system": "Kueue", "kind": ""}
