@@ -12,9 +12,9 @@ from cli.output import stderr
 from cli.terminal.progress import reading
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
-from policies.state.updater import Options
+from policies.state.updater import QUEUES, Options
 from policies.verdict import MODES, Mode
-from sources.sources import MIG_STRATEGIES, QUEUES, Origin, Sources, load_sources, of_a_cluster
+from sources.sources import MIG_STRATEGIES, Origin, Sources, load_sources, of_a_cluster
 
 if TYPE_CHECKING:
     from sources.state import ClusterState  # imports aiohttp, which takes a tenth of a second
@@ -115,6 +115,7 @@ def sources_from(args: argparse.Namespace) -> Sources:
         platform_namespaces=args.platform_namespaces,
         max_mode=args.max_mode,
         console_url=getattr(args, "console_url", ""),
+        follows_server=getattr(args, "follows_server", frozenset()),
     )
 
 
@@ -135,9 +136,10 @@ def no_policies(origin: Origin, command: str) -> InputError:
 
 
 def as_of_a_cluster(args: argparse.Namespace) -> argparse.Namespace:
-    """Return the options; platforms and MIG strategy, unless given, are to be taken from the nodes, as the servers do."""
+    """Return the options, as of a command that reads a cluster (``of_a_cluster``)."""
     sources = of_a_cluster(sources_from(args))
-    return argparse.Namespace(**{**vars(args), "platforms": sources.platforms, "mig_strategy": sources.mig_strategy})
+    taken = {"platforms": sources.platforms, "mig_strategy": sources.mig_strategy, "follows_server": sources.follows_server}
+    return argparse.Namespace(**{**vars(args), **taken})
 
 
 def say_capped(snapshot: Snapshot, chosen: Options) -> None:

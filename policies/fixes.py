@@ -14,7 +14,7 @@ from kube.pod import Container
 from kube.quantity import QuantityError, parse
 from kube.tree import LARGEST, Path
 
-FixKind = Literal["equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower"]
+FixKind = Literal["equal", "respell", "relabel", "write", "rename", "unlabel", "unwrite", "lower"]
 MOST_VALUES = 6
 """The most values of one field that are offered: a label may have hundreds."""
 MOST_HALVED = 1024
@@ -49,6 +49,11 @@ def write_or_leave_out(path: Path, *values: int | str | None) -> tuple[Fix, ...]
 def choose_label(key: str, values: Iterable[str] = ()) -> tuple[Fix, ...]:
     """Return the fixes that select one of these values of a node label, then the one that does not select by it."""
     return (*(Fix("relabel", name=key, value=value) for value in list(values)[:MOST_VALUES]), Fix("unlabel", name=key))
+
+
+def respell_label(key: str, value: str, near: str) -> tuple[Fix, ...]:
+    """Return the fix that writes the nearest known value of a node label wherever the pod selects by an unknown one."""
+    return (Fix("respell", name=key, value=(value, near)),)
 
 
 def rename(name: str, others: Iterable[str]) -> tuple[Fix, ...]:

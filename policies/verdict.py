@@ -143,6 +143,8 @@ class Remark:
     """the value of the pod that it is about: the author's own annotation, or a label that is not known"""
     fields: tuple[Field, ...] = field(default=(), compare=False)
     """of the policies that it is about"""
+    fixes: tuple[Fix, ...] = field(default=(), compare=False)
+    """What the author most likely meant, where that is known: the nearest value of a misspelt one."""
 
     def __post_init__(self) -> None:
         _name_policies(self)

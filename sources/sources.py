@@ -16,12 +16,11 @@ from policies.messages.console_link import LONGEST_URL, URL
 from policies.objects import definition
 from policies.objects.parse import parse_objects
 from policies.state.snapshot import Snapshot
-from policies.state.updater import AUTO, Options, Update, Updater
+from policies.state.updater import AUTO, QUEUES, Options, Update, Updater
 from policies.verdict import MODES, Mode
 from registration.entries import ALWAYS
 
 MIG_STRATEGIES = ("mixed", "single", AUTO)
-QUEUES = ("kueue", "slurm-bridge")
 DEFAULT_POLICIES = Path(policies.__file__).parent / "library" / "berth-default.yaml"
 """The policies in force without --policies: an object like any other, to be read there."""
 
@@ -80,6 +79,8 @@ class Sources:
     max_mode: str = ""
     """If not given: Enforce; commands that read a cluster take its server's."""
     console_url: str = ""
+    follows_server: frozenset[str] = frozenset()
+    """The options that were not given and are to be those of the cluster's server."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -111,7 +112,7 @@ class SourceLoader:
         """Read and compile.
 
         ``given``: further objects that are facts, and take precedence over those of files; ``all_nodes``: a cluster has
-        no other nodes and NodePools than these. Raises
+        no other nodes and NodePools than these. So it is of files with nodes, which are read instead of a cluster. Raises
         SourcesError with everything that is wrong, at once; the next call then starts from the last good set.
         """
         catalog, chosen, errors = _catalog_and_options(self.sources)
@@ -128,7 +129,7 @@ class SourceLoader:
         updater, self._updater = self._updater, None  # an exception would leave it half changed
         if updater is None or (updater.catalog, updater.options) != (catalog, chosen):
             updater = Updater(catalog, chosen)
-        update = updater.replace_all(policy_set, facts, all_nodes=all_nodes)
+        update = updater.replace_all(policy_set, facts, all_nodes=all_nodes or any(item.value.get("kind") == "Node" for item in dumped))
         self._updater = updater
         return LoadedSources(update=update, warnings=tuple(f"warning: {one.place}: {one.message}" for one in warnings))
 
@@ -139,8 +140,11 @@ def load_sources(sources: Sources, given: Sequence[object] = (), *, all_nodes: b
 
 
 def of_a_cluster(sources: Sources) -> Sources:
-    """Return the sources; platforms and MIG strategy, unless given, are to be taken from the nodes."""
-    return replace(sources, platforms=sources.platforms or (AUTO,), mig_strategy=sources.mig_strategy or AUTO)
+    """Return the sources; platforms and queue systems, unless given, are to be the server's, and platforms and MIG strategy are to be taken
+    from the nodes where that is not known."""
+    given = {"platforms": sources.platforms, "queues": sources.queues}
+    follows = sources.follows_server | {name for name, values in given.items() if not values}
+    return replace(sources, platforms=sources.platforms or (AUTO,), mig_strategy=sources.mig_strategy or AUTO, follows_server=follows)
 
 
 def options(sources: Sources) -> tuple[Catalog, Options]:
@@ -175,7 +179,7 @@ def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[Input
         mig_strategy=strategy,
         queues=sources.queues,
         max_mode=mode,
-        follows_server=not sources.max_mode,
+        follows_server=sources.follows_server | ({"max_mode"} if not sources.max_mode else frozenset()),
         console_url=sources.console_url.rstrip("/"),
     )
     return catalog, chosen, errors

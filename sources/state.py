@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from analysis.audit.stored_pod import Controller, StoredPod, widest
-from analysis.conditions.server_mode import as_served
+from analysis.conditions.server_options import as_served
 from catalog import Catalog
 from catalog.nearest import hint
 from cluster.client.access import Access
@@ -190,7 +190,7 @@ class ClusterState:
     def update(self, catalog: Catalog, options: Options) -> Update:
         """Return the policies in force, understood as the cluster's server understands them: the last good form of an object with errors
         is in force here too."""
-        return Updater(catalog, as_served(options, self.objects)).apply(self.objects)
+        return Updater(catalog, as_served(options, self.objects, catalog)).apply(self.objects)
 
 
 def read_whole(origin: Origin, namespace: str | None, catalog: Catalog, progress: Progress, instead: str = "") -> ClusterState:

@@ -59,6 +59,8 @@ class ObjectStatus:
     conditions: tuple[Condition, ...]
     mode: Mode | None = None
     """The effective mode; None for a template or an inactive policy."""
+    server: Mapping[str, Any] | None = None
+    """The platforms and queue systems of the server; None where ``mode`` is."""
     where: str
     what: str
     last_good: Mapping[str, Any] | None
@@ -102,6 +104,7 @@ class _Compared:
     def __init__(self, snapshot: Snapshot, quotas: Quotas, registered: LabelSelector | None) -> None:
         self._snapshot = snapshot
         self._registered = registered
+        self._server = {"platforms": list(snapshot.tables) if snapshot.placed else [], "queues": list(snapshot.queues)}
         self._quotas = quotas
         self._by_id = {c.id: c for c in snapshot.policies}
         self._cluster = [c for c in snapshot.policies if c.policy.namespace is None]
@@ -157,7 +160,8 @@ class _Compared:
             only_true("AdvertisedTwice", "DevicePluginAndDRA", advertised_twice(self._snapshot, entry.namespace)),
         )
         picked = self._reach.of[compiled].bit_count()
-        return _finding(entry, accepted, *others, compiled=compiled, where=describe_match(compiled, picked), what=what(compiled))
+        where = describe_match(compiled, picked)
+        return _finding(entry, accepted, *others, compiled=compiled, server=self._server, where=where, what=what(compiled))
 
     def _limiting(self, compiled: Compiled) -> Sequence[Compiled]:
         """Return the policies that may clip this one: those in its scope or a wider one that require or
@@ -205,13 +209,20 @@ def _limits(compiled: Compiled) -> bool:
 
 
 def _finding(
-    entry: ObjectEntry, accepted: Condition, *others: Condition | None, where: str, what: str, compiled: Compiled | None = None
+    entry: ObjectEntry,
+    accepted: Condition,
+    *others: Condition | None,
+    where: str,
+    what: str,
+    compiled: Compiled | None = None,
+    server: Mapping[str, Any] | None = None,
 ) -> ObjectStatus:
     return ObjectStatus(
         uid=entry.uid,
         generation=entry.generation,
         conditions=(*(c for c in (accepted, *others) if c is not None), *for_waits(accepted, compiled)),
         mode=compiled.mode if compiled is not None else None,
+        server=server,
         where=where,
         what=what,
         last_good=entry.last_good if entry.stale else None,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 
 from analysis.admission_preview import AdmittedPod
 from analysis.fixes.edits import changed
-from analysis.fixes.steps import WEIGHTS, Offered, Step, alternatives, edits_of
+from analysis.fixes.steps import WEIGHTS, Offered, Step, alternatives, edits_of, steps_of
 from catalog import Catalog
 from kube.node import Node
 from kube.scheduling import Blocker, Wants, wants
@@ -54,19 +54,34 @@ def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: 
     """Return the change with the fewest steps; among these the gentlest, and a node before a NodePool.
 
     ``pod``: as its author wrote it; it is judged as it would be admitted. A pod that has a place needs none: its change has no
-    step. ``most``: changes that are judged.
+    step. ``most``: changes that are judged. Where the pod selects by a misspelt value, a change that writes the nearest known one comes
+    before all others: that is what its author meant.
     """
     admitted = admit(pod)
     if admitted.violations:
         return SearchResult(fix=None, forbidden=admitted.violations)
     forbidden: tuple[Violation, ...] = ()
-    for fix in islice(_candidates(pod, admitted.pod, fleet, catalog), most):
+    respelt = _respelt(pod, admitted, fleet, catalog, admit)
+    for fix in islice(chain(respelt, _candidates(pod, admitted.pod, fleet, catalog)), most):
         then = admit(changed(pod, fix.edits))
         if then.violations:
             forbidden = forbidden or then.violations
         elif fix.place is not None and not blockers(then.pod, fix.place, fleet):
             return SearchResult(fix=fix, forbidden=forbidden)
     return SearchResult(fix=None, forbidden=forbidden)
+
+
+def _respelt(pod: ReadOnly, admitted: AdmittedPod, fleet: Fleet, catalog: Catalog, admit: Admit) -> Iterator[PodChange]:
+    """Yield the changes that write the nearest known values in place of misspelt ones, and then what may fix any place."""
+    own = tuple(chain.from_iterable(steps_of(fix, pod) for remark in admitted.remarks for fix in remark.fixes))
+    if not own:
+        return
+    edits = edits_of(own, pod)
+    respelt = changed(pod, edits)
+    then, paths = admit(respelt), {edit.path for edit in edits}
+    for change in () if then.violations else _candidates(respelt, then.pod, fleet, catalog):
+        if all(edit.path[: len(path)] != path[: len(edit.path)] for edit in change.edits for path in paths):
+            yield replace(change, steps=(*own, *change.steps), edits=(*edits, *change.edits))
 
 
 def _candidates(pod: ReadOnly, admitted: ReadOnly, fleet: Fleet, catalog: Catalog) -> Iterator[PodChange]:
@@ -101,9 +116,9 @@ def offered_amounts(place: Place, requests: Mapping[str, int]) -> Offered:
     """Return what a place has for a pod: of a node what is free, of a NodePool what one machine of it has at most."""
     if isinstance(place, Node):
         amounts = {name: here if (free := place.free(name)) is None else free for name, here in place.allocatable.items()}
-        return Offered(labels={key: (value,) for key, value in place.labels.items()}, amounts=amounts)
+        return Offered(labels={key: (value,) for key, value in place.labels.items()}, amounts=amounts, shared=place.used is None)
     labels = {key: tuple(sorted(one.values)) for key, one in place.requirements.items() if not one.complement}
-    return Offered(labels=labels, amounts=most_devices(place))
+    return Offered(labels=labels, amounts=most_devices(place), shared=bool(place.unchecked))
 
 
 def runs(pod: ReadOnly, fleet: Fleet) -> list[Place]:

@@ -12,7 +12,7 @@ from analysis.fixes.edits import changed, holders, lower_amount, put, remove, re
 from catalog import Catalog
 from catalog.names import CatalogNames
 from kube.pod import NODE_SELECTOR, TERMS, TOLERATIONS, containers_of
-from kube.requests import PODS
+from kube.requests import PODS, is_native
 from kube.scheduling import Blocker
 from kube.tree import Path, ReadOnly, map_at, maps_in, value_at
 from policies.fixes import Fix, FixKind
@@ -22,6 +22,7 @@ StepKind = FixKind | Literal["tolerate", "unport"]
 WEIGHTS: Mapping[StepKind, int] = {
     "tolerate": 0,
     "equal": 0,
+    "respell": 0,
     "relabel": 1,
     "write": 1,
     "rename": 2,
@@ -55,6 +56,8 @@ class Offered:
 
     labels: Mapping[str, tuple[str, ...]]
     amounts: Mapping[str, int]
+    shared: bool = False
+    """True if others take an unknown part of its CPU, memory and storage: how much to ask for is not known then."""
 
 
 def alternatives(found: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog: Catalog) -> list[tuple[Steps, ...]] | None:
@@ -75,6 +78,8 @@ def alternatives(found: Sequence[Blocker], pod: ReadOnly, offered: Offered, cata
         else:
             return None
     if short:
+        if offered.shared and any(is_native(blocker.key) for blocker in short):
+            return None
         result.append(tuple(_amounts(short, pod, offered, catalog)))
     names = CatalogNames(catalog)
     if any(names.never_tolerated(key) or any(one.passing for one in same) for key, same in taints.items()):
@@ -171,6 +176,8 @@ def steps_of(fix: Fix, pod: ReadOnly) -> Steps:
             return tuple(Step("unlabel", (remove(path),)) for path in paths if value_at(pod, path) is not None)
         case "rename":
             edits = tuple(rename_resource(pod, fix.name, fix.value))
+        case "respell":
+            edits = tuple(_respelt(_selecting(fix.name, pod), *fix.value, pod))
         case "relabel":
             edits = _relabelled(_selecting(fix.name, pod), fix.value, pod)
         case _:
@@ -192,6 +199,16 @@ def _relabelled(paths: Iterable[Path], value: object, pod: ReadOnly) -> tuple[Ed
     if any(value_at(pod, (*path, "operator")) != "In" for path in expressions):
         return ()
     return tuple(put((*path, "values"), [value], "replace") if path in expressions else put(path, value, "replace") for path in paths)
+
+
+def _respelt(paths: Iterable[Path], value: str, near: str, pod: ReadOnly) -> Iterator[Edit]:
+    """Yield the edits that write the nearest value in place of an unknown one, and leave the other values of an expression."""
+    for path in paths:
+        written = value_at(pod, path)
+        if written == value:
+            yield put(path, near, "replace")
+        elif isinstance(written, Mapping) and isinstance(values := written.get("values"), list) and value in values:
+            yield put((*path, "values"), list(dict.fromkeys(near if item == value else item for item in values)), "replace")
 
 
 def _written(path: Path, now: object, value: object) -> Iterator[Edit]:

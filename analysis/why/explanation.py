@@ -8,11 +8,14 @@ from typing import Any, Literal, NamedTuple
 
 from analysis.fixes.smallest import PodChange, SearchResult
 from analysis.kueue.waiting import QueuePosition
+from analysis.why.gates import SchedulingGate
+from kube.namespace_limits.refusal import Refusal
 from kube.scheduling import Blocker
 from kube.tree import Path
 from policies.patch.record import Entry
 from policies.placement.fleet import Outlook
-from policies.verdict import AuditOutcome, Edit, Violation
+from policies.verdict import AuditOutcome, Edit, Remark, Violation
+from policies.workloads.parts import Parts
 
 State = Literal["pending", "denied", "admitted", "waiting", "proposed"]
 """``pending``: a pod without a node. ``denied``: its pods are not created. ``admitted``: a pod on a node, or done.
@@ -38,6 +41,19 @@ class Queued(NamedTuple):
     """What that means, in plain words."""
     next: str
     """What to type next, or to write."""
+
+
+class RolloutWait(NamedTuple):
+    """A rolling update whose new pod waits for devices that its old pods hold."""
+
+    deployment: str
+    resource: str
+    surge: int
+    """Pods that the Deployment starts before it ends one (``maxSurge``, resolved)."""
+    holders: tuple[str, ...]
+    """The old pods."""
+    owner: str
+    """``InferenceService llm`` where something else writes the Deployment; else ""."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +122,7 @@ class Explanation:
     since: str = ""
     node: str = ""
     nominated: str = ""
-    gates: tuple[str, ...] = ()
+    gates: tuple[SchedulingGate, ...] = ()
     suspended: bool = False
     """``spec.suspend`` of the workload: it makes no pods until a queue, or somebody, resumes it."""
     queue: Queued | None = None
@@ -115,7 +131,15 @@ class Explanation:
     where: tuple[PlaceKind, ...] = ()
     outlook: Outlook | None = None
     """Of all places; None if places are not known."""
-    unjudged: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    """What decides about it and was not checked: values of ``Unchecked``, in the order of its words."""
+    refusals: tuple[Refusal, ...] = ()
+    """What ResourceQuotas and LimitRanges refuse of pods that are not created yet; ``warnings`` say it."""
+    warnings: tuple[Remark, ...] = ()
+    """What its author is told when it is created, with paths of the pod: see ``parts``."""
+    parts: Parts = ()
+    """Where the parts of the pod stand in the object that is explained."""
+    rollout: RolloutWait | None = None
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
     policies: tuple[str, ...] = ()

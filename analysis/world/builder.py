@@ -12,7 +12,7 @@ from analysis.audit.ledger import PodKey
 from analysis.audit.stored_pod import Controller, StoredPod
 from analysis.audit.stored_report import StoredReport
 from analysis.conditions import compute_conditions
-from analysis.conditions.server_mode import as_served
+from analysis.conditions.server_options import as_served
 from analysis.scan.objects_read import Cluster
 from analysis.scan.report import scan
 from analysis.scan.seen import see
@@ -104,8 +104,8 @@ class WorldBuilder:
         return same, replace(cluster, pods=held, nodes=nodes)
 
     def _updated(self, objects: Mapping[Key, Change], *, all_nodes: bool) -> Update:
-        served = as_served(self._options, objects)
-        if served != self._updater.options:  # the server's --max-mode was changed
+        served = as_served(self._options, objects, self._catalog)
+        if served != self._updater.options:  # the server's options were changed
             self._updater, self._known = Updater(self._catalog, served), {}
         first = not self._known
         changes: dict[Key, Change] = {key: value for key, value in objects.items() if self._known.get(key) != value}

@@ -110,8 +110,9 @@ def _typed(action: argparse.Action) -> OptionValue:
 
 def _known(metavar: str) -> OptionValue | None:
     """Return the words of an option whose choices are checked later than by its parser, where the catalog is known."""
+    from policies.state.updater import QUEUES
     from policies.verdict import MODES
-    from sources.sources import MIG_STRATEGIES, QUEUES
+    from sources.sources import MIG_STRATEGIES
 
     match metavar:
         case "COMMAND":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.audit.assessment import Assessment
 from analysis.audit.ledger import Ledger
-from analysis.conditions.server_mode import as_served
+from analysis.conditions.server_options import as_served
 from catalog.prices import Prices, prices
 from cli import VERSION
 from cli.options import (
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     if args.policies:
         snapshot: Snapshot = snapshot_from(args, state=found.facts, all_nodes=found.all_nodes)
     elif found.installed:
-        served = chosen if args.enforce_preview else as_served(chosen, found.objects)  # a preview is of what policies say
+        served = chosen if args.enforce_preview else as_served(chosen, found.objects, catalog)  # a preview is of what policies say
         snapshot = Updater(catalog, served).apply(found.objects, all_nodes=found.all_nodes).snapshot
         say_capped(snapshot, chosen)
     else:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.admission_preview import Admission
-from analysis.conditions.server_mode import as_served
+from analysis.conditions.server_options import as_served
 from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
 from catalog.prices import prices
@@ -113,7 +113,7 @@ def _snapshot(args: argparse.Namespace, asked: Surroundings, catalog: Catalog, c
     """Return the policies of --policies over the facts, or the cluster's own: none where Berth is not installed."""
     if args.policies:
         return snapshot_from(args, state=[value for value in asked.objects.values() if value])
-    snapshot = Updater(catalog, as_served(chosen, asked.objects)).apply(asked.objects).snapshot
+    snapshot = Updater(catalog, as_served(chosen, asked.objects, catalog)).apply(asked.objects).snapshot
     say_capped(snapshot, chosen)
     return snapshot
 

@@ -19,8 +19,9 @@ from catalog.shapes.structs import Struct, field_of, listed
 from cli.policy_cases.outcome import PARTS
 from kube.tree import Path, kind_of
 from policies.document import Document, InputError
+from policies.state.updater import QUEUES
 from policies.verdict import MODES
-from sources.sources import MIG_STRATEGIES, QUEUES
+from sources.sources import MIG_STRATEGIES
 
 DEFAULTS: Mapping[str, Any] = MappingProxyType({
     "platforms": ["karpenter-aws"], "migStrategy": "mixed", "queues": [], "maxMode": "Enforce", "catalog": [], "facts": [],

@@ -29,6 +29,7 @@ def differs(finding: ObjectStatus, status: Mapping[str, Any]) -> bool:
         stored != wanted
         or status.get("observedGeneration") != finding.generation
         or status.get("mode") != finding.mode
+        or status.get("server") != finding.server
         or status.get("where") != finding.where
         or status.get("what") != finding.what
         or status.get("lastGood") != _without_nulls(finding.last_good)
@@ -49,6 +50,7 @@ def patch(finding: ObjectStatus, status: Mapping[str, Any], resource_version: st
         "observedGeneration": finding.generation,
         "conditions": conditions,
         "mode": finding.mode,
+        "server": finding.server,
         "where": finding.where,
         "what": finding.what,
         "lastGood": _replaced(status.get("lastGood"), _without_nulls(finding.last_good)),

@@ -135,18 +135,24 @@ def _status(kind: Kind) -> Raw:
     for ready.
     """
     audit = {} if kind == "GPUNodeTemplate" else {AUDIT: _map(ABOUT_AUDIT, **{name: _number(text) for name, text in COUNTS.items()})}
-    mode = {} if kind == "GPUNodeTemplate" else {"mode": _word("The effective mode: spec.mode, capped by the server's --max-mode.")}
-    return {**_properties_of_status(mode, audit), "default": {"observedGeneration": UNSEEN}}
+    acting = {} if kind == "GPUNodeTemplate" else {"mode": _word("The effective mode: spec.mode, capped by the server's --max-mode.")}
+    if acting:
+        acting["server"] = _map(
+            "Options of the server that applies the policy. berth why, effective, scan, audit and console use them too.",
+            platforms=_words("The node platforms: those of --platforms, or those that it detected."),
+            queues=_words("The queue systems: --queues."),
+        )
+    return {**_properties_of_status(acting, audit), "default": {"observedGeneration": UNSEEN}}
 
 
-def _properties_of_status(mode: Raw, audit: Raw) -> Raw:
+def _properties_of_status(acting: Raw, audit: Raw) -> Raw:
     return _map(
         "The status of the object, written only by Berth.",
         observedGeneration={
             **_number("The metadata.generation that this status describes; -1 until Berth has processed the object."),
             "minimum": UNSEEN,
         },
-        **mode,
+        **acting,
         where=_word("The namespaces that the object applies to: all, or a selector with the current number of namespaces."),
         what=_word("A summary of the spec."),
         conditions={
@@ -188,6 +194,10 @@ def _map(description: str, **properties: Raw) -> Raw:
 
 def _word(description: str) -> Raw:
     return {"type": "string", "description": description}
+
+
+def _words(description: str) -> Raw:
+    return {"type": "array", "description": description, "items": {"type": "string"}}
 
 
 def _number(description: str) -> Raw:

@@ -31,6 +31,7 @@ from policies.verdict import Mode
 
 AUTO = "auto"
 """stands for the platforms or the MIG strategy that nodes and NodePools show"""
+QUEUES = ("kueue", "slurm-bridge")
 MOST_SELECTED = 10_000
 """namespaces whose selected policies the next snapshot takes over: as many as one caches; bounds what a caller can fill"""
 _DECISIVE = ("nodepool_grace", "nodepools", "device_classes")
@@ -47,7 +48,8 @@ class Options:
     """mixed, single or auto"""
     queues: tuple[str, ...] = ()
     max_mode: Mode = "Enforce"
-    follows_server: bool = False  # True if max_mode was not given: commands take that of the server (analysis.conditions.server_mode)
+    follows_server: frozenset[str] = frozenset()
+    """the options that were not given: commands take the server's platforms, queues and max_mode (analysis.conditions.server_options)"""
     console_url: str = ""
     """where answers say that more can be seen; "" if nowhere"""
 

@@ -115,7 +115,7 @@ def test_what_is_as_it_was_is_held_once() -> None:
 
 def test_a_world_follows_the_mode_of_the_server() -> None:
     """A console that is not told --max-mode takes what the statuses show: with the brake on, no policy does more than Audit."""
-    builder = WorldBuilder(catalog(), replace(OPTIONS, follows_server=True), prices(catalog()))
+    builder = WorldBuilder(catalog(), replace(OPTIONS, follows_server=frozenset({"max_mode"})), prices(catalog()))
     policies = [{**one, "spec": {**one["spec"], "mode": "Enforce"}} for one in policies_of([LIBRARY], catalog())]
     status = {"mode": "Audit", "conditions": [{"type": "Ready", "status": "True", "reason": "ModeCapped"}]}
     braked = [{**policies[0], "status": status}, *policies[1:]]

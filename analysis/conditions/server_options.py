@@ -1,0 +1,61 @@
+"""The options of the server, as the statuses of policies in a cluster show them, and where the platforms of an answer come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from analysis.conditions.conditions import CAPPED
+from catalog import Catalog
+from kube.tree import map_at, maps_in
+from policies.state.objects import Change, Key
+from policies.state.snapshot import Snapshot
+from policies.state.updater import AUTO, QUEUES, Options
+from policies.verdict import MODES, Mode
+
+PlatformSource = Literal["given", "server", "nodes", "assumed"]
+"""``given``: by ``--platforms``. ``server``: those that the cluster's server uses. ``nodes``: those that Nodes and NodePools show.
+``assumed``: the default, where nothing shows any."""
+
+
+class UsedPlatforms(NamedTuple):
+    """The platforms by which an answer was found, and where they come from."""
+
+    names: tuple[str, ...]
+    """None if no placement is written."""
+    source: PlatformSource
+
+
+def used_platforms(snapshot: Snapshot, chosen: Options, served: Options) -> UsedPlatforms:
+    """Return the platforms of a snapshot. ``chosen``: the options as given; ``served``: with the server's."""
+    source: PlatformSource = "server" if served.platforms != chosen.platforms else "nodes" if chosen.platforms == (AUTO,) else "given"
+    return UsedPlatforms(tuple(snapshot.tables) if snapshot.placed else (), source)
+
+
+def as_served(options: Options, objects: Mapping[Key, Change], catalog: Catalog) -> Options:
+    """Return the options with those of the server that were not given. ``objects``: the cluster's own, with statuses.
+
+    The mode: a policy of which less acts than it says shows it. Where there is none, it makes no difference to what acts. Platforms and
+    queue systems: the server writes them into each status; one of an earlier version does not, and then they stay as they are. Names that
+    this version does not know are left out.
+    """
+    if not options.follows_server:
+        return options
+    statuses = [map_at(value, "status") for value in objects.values()]
+    if "max_mode" in options.follows_server:
+        capped = [mode for status in statuses if (mode := _capped_mode(status)) is not None]
+        options = replace(options, max_mode=min((options.max_mode, *capped), key=MODES.index))
+    shown = next((server for status in statuses if (server := map_at(status, "server"))), {})
+    for name, known in (("platforms", tuple(catalog.platforms)), ("queues", QUEUES)):
+        if name in options.follows_server and isinstance(written := shown.get(name), list):
+            options = replace(options, **{name: tuple(word for word in known if word in written)})
+    return options
+
+
+def _capped_mode(status: Mapping[str, object]) -> Mode | None:
+    """Return what acts of a policy, if that is less than it says."""
+    conditions = maps_in(status.get("conditions"))
+    if not any(condition.get("type") == "Ready" and condition.get("reason") == CAPPED for condition in conditions):
+        return None
+    return next((mode for mode in MODES if mode == status.get("mode")), None)
