@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from analysis.conditions.conditions import CAPPED
 from catalog import Catalog
-from kube.tree import map_at, maps_in
+from kube.scheduling import required_labels, wants
+from kube.tree import Raw, map_at, maps_in
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, QUEUES, Options
@@ -31,6 +32,25 @@ def used_platforms(snapshot: Snapshot, chosen: Options, served: Options) -> Used
     """Return the platforms of a snapshot. ``chosen``: the options as given; ``served``: with the server's."""
     source: PlatformSource = "server" if served.platforms != chosen.platforms else "nodes" if chosen.platforms == (AUTO,) else "given"
     return UsedPlatforms(tuple(snapshot.tables) if snapshot.placed else (), source)
+
+
+def describe_platforms(used: UsedPlatforms) -> str:
+    """Return which platforms were used and where they come from: ``gfd (detected from Nodes and NodePools)``."""
+    return f"{', '.join(used.names) or 'none'} ({_SOURCES[used.source]})"
+
+
+_SOURCES: Mapping[PlatformSource, str] = {
+    "given": "set by --platforms",
+    "server": "those of the cluster's server",
+    "nodes": "detected from Nodes and NodePools",
+    "assumed": "assumed; to set them, add --platforms",
+}
+
+
+def selected_platforms(pods: Iterable[Raw], catalog: Catalog) -> tuple[str, ...]:
+    """Return the platforms whose labels pods select nodes by: what there is to go by where neither the server nor nodes show any."""
+    keys = {expression.key for pod in pods for expression in required_labels(wants(pod))}
+    return tuple(name for name, platform in catalog.platforms.items() if keys & {*platform.labels, *platform.capacity_keys})
 
 
 def as_served(options: Options, objects: Mapping[Key, Change], catalog: Catalog) -> Options:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from analysis.admission.manifest_results import AuthorWarning
+from analysis.conditions.server_options import UsedPlatforms
 from analysis.fixes.smallest import PodChange, SearchResult
 from analysis.kueue.waiting import QueuePosition
 from kube.scheduling import Blocker
@@ -111,6 +113,8 @@ class Explanation:
     """``spec.suspend`` of the workload: it makes no pods until a queue, or somebody, resumes it."""
     queue: Queued | None = None
     """None if it waits in no queue of Kueue's."""
+    warnings: tuple[AuthorWarning, ...] = ()
+    """What admission tells the author without denying the object; none of a pod that is on a node."""
     told: tuple[Told, ...] = ()
     where: tuple[PlaceKind, ...] = ()
     outlook: Outlook | None = None
@@ -118,6 +122,8 @@ class Explanation:
     unjudged: tuple[str, ...] = ()
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
+    invalid: bool = False
+    """True if Kubernetes itself denies the object, and no policy does."""
     policies: tuple[str, ...] = ()
     """Those that apply to the pod."""
     wrote: tuple[Entry, ...] = ()
@@ -132,5 +138,7 @@ class Explanation:
     file: str = ""
     """The file that it is of; "" for an object of the cluster."""
     unread: Sequence[str] = ()
+    platforms: UsedPlatforms | None = None
+    """By which it was explained; None where the caller does not say."""
     value: Any = None
     """The object with the fix; None without one."""

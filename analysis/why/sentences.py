@@ -159,8 +159,8 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
     """Yield what policies and places do with the change, and what Karpenter may buy for it."""
     if remedy.admits:
         yield "Policies then admit it."
-        if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
-            yield words
+    if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
+        yield words
     if remedy.runs_on:
         yield f"It then fits {list_some(remedy.runs_on)}."
     for pool, machines in remedy.buys.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from analysis.admission.manifest_results import AuthorWarning
 from analysis.why import queued, sentences
 from analysis.why.explanation import Explanation, PlaceKind, Remedy
 from kube.scheduling import Blocker
@@ -31,6 +32,7 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "schedulingGates": list(found.gates),
         "suspended": found.suspended,
         "queue": None if found.queue is None else queued.position_value(found.queue),
+        "warnings": [_warning(warning) for warning in found.warnings],
         "told": [one._asdict() for one in found.told],
         "outlook": found.outlook,
         "places": [_where(one) for one in found.where],
@@ -52,8 +54,14 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "lacks": sentences.patch(found.missing),
         "deniedToday": [_violation(one) for one in found.outgrown],
         "notKnown": list(found.unread),
+        "platforms": None if found.platforms is None else {"names": list(found.platforms.names), "source": found.platforms.source},
     }
     return {key: one for key, one in every.items() if one not in (None, "", [], {}, 0, False)}
+
+
+def _warning(warning: AuthorWarning) -> dict[str, Any]:
+    template = {"template": dotted(warning.template)} if warning.template else {}
+    return {"code": warning.remark.code, "text": warning.remark.text_at(warning.place)} | template
 
 
 def _where(one: PlaceKind) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
+from analysis.admission import report
+from analysis.conditions.server_options import describe_platforms
 from analysis.why import fixes, queued, sentences
 from analysis.why.explanation import Explanation, Remedy, Told
 from analysis.why.sentences import list_some
@@ -26,7 +28,8 @@ WIDEST = 400
 
 def format_why(found: Explanation, now: datetime, screen: Terminal = PLAIN) -> str:
     """Return what is shown."""
-    lines: list[str | Styled] = [*head(found, now), *(queued.position_lines(found.queue) if found.queue else ()), *_words(found.told, now)]
+    lines: list[str | Styled] = [*head(found, now), *map(report.warning_line, found.warnings)]
+    lines += [*(queued.position_lines(found.queue) if found.queue else ()), *_words(found.told, now)]
     match found.state:
         case "denied":
             lines += _denied(found)
@@ -37,6 +40,8 @@ def format_why(found: Explanation, now: datetime, screen: Terminal = PLAIN) -> s
             lines += _audit_outcomes(found)
     if found.unread:
         lines += ["", f"Incomplete: {'; '.join(found.unread)}."]
+    if found.platforms is not None:
+        lines += ["", f"Platforms: {describe_platforms(found.platforms)}."]
     return "".join(f"{_shown(line, screen)}\n" for line in lines)
 
 
@@ -128,8 +133,8 @@ def _denied(found: Explanation) -> Iterator[str]:
         yield "No Berth policy that is known here denies its pods; the message above names what did."
         return
     yield "Denied by:"
-    for one in found.denials:
-        yield from _denial(one)
+    for violation in found.denials:
+        yield from _denial(violation, "Kubernetes itself, whatever the policies are" if found.invalid else "Berth")
     yield ""
     if found.remedy is not None and found.remedy.edits:
         yield from _remedy(found, found.remedy)
@@ -137,8 +142,9 @@ def _denied(found: Explanation) -> Iterator[str]:
     yield f"Check a fixed manifest before you apply it: {stderr.name()} why -f FILE"
 
 
-def _denial(one: Violation) -> Iterator[str]:
-    yield f"  {list_some(one.policies) or 'Berth'}{_fields(one)}"
+def _denial(one: Violation, who: str) -> Iterator[str]:
+    """Yield a denial. ``who`` denies the object if no policy does."""
+    yield f"  {list_some(one.policies) or who}{_fields(one)}"
     yield f"    {one.code}: {one.fact_at(dotted)}"
     yield f"    fix: {one.fix_at(dotted)}"
 

@@ -50,6 +50,8 @@ def of_manifest(outcome: ManifestResult, found: Explanation | None) -> VerdictSe
     if outcome.denied:
         claimed = outcome.claim.violations if outcome.claim is not None else ()
         return _denied("Denied", [*(one for pod in outcome.pods for one in pod.violations), *claimed])
+    if found is not None and found.invalid:
+        return _denied("Denied by Kubernetes itself", list(found.denials))
     if found is None or not any(pod.is_evaluated for pod in outcome.pods):
         return VerdictSentence("plain", f"{said}.")
     tone, words = _PROPOSED[_soon(found)]

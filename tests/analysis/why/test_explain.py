@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.admission.manifests import read_manifest
 from analysis.admission_preview import Admission
 from analysis.why import values
 from analysis.why.explain import Explainer
@@ -16,6 +17,7 @@ from analysis.why.surroundings import Surroundings
 from catalog.prices import prices
 from cli.inspect import why_text as text
 from kube.node import Occupant
+from policies.document import Document
 from policies.placement.fleet import fleet_of
 from policies.state.updater import Options, Updater
 from tests.support.generators.random_worlds import catalog
@@ -248,3 +250,35 @@ def test_a_pod_without_a_queue_says_nothing_of_one() -> None:
     labelled["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team-a"}
     assert "Kueue has no Workload for it" in _text(_explained(labelled))
     assert _explained(labelled, unread={"workloads": "you may not list workloads in namespace n"}).queue is None
+
+
+def _of_file(value: Raw, *, platforms: tuple[str, ...] = (AWS,), advised: bool = False) -> Explanation:
+    snapshot = Updater(catalog(), Options(platforms=platforms)).apply({}).snapshot
+    named = Updater(catalog(), Options(platforms=(AWS,))).apply({("ClusterGPUPolicy", "", "any"): ANY}).snapshot
+    manifest = read_manifest(Document(file="pod.yaml", value=value), catalog(), "n")
+    explainer = Explainer(Admission(snapshot), None, prices(catalog()), advised=Admission(named) if advised else None)
+    return explainer.of_manifest("pod/p", manifest, ())
+
+
+ANY: Raw = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "any"}, "spec": {"mode": "Enforce"}}
+
+
+def test_what_admission_says_needs_no_policy_and_no_node() -> None:
+    """A value that the catalog does not know is named where the cluster's policies and nodes can't be read."""
+    value = _pod(nodeSelector={"karpenter.k8s.aws/instance-gpu-name": "h100-sxm"})
+    assert _of_file(value, platforms=()).warnings == ()
+    (warning,) = _of_file(value, platforms=(), advised=True).warnings
+    assert (warning.remark.code, 'did you mean "h100"?' in warning.text) == ("BERTH-201", True)
+    assert _text(_of_file(value, advised=True)).splitlines()[1].startswith("  warning: BERTH-201: ")
+
+
+def test_what_kubernetes_itself_denies() -> None:
+    """A request that is not its limit, whichever policies there are, with the fix; a pod on a node is not explained so."""
+    value = _pod(2)
+    value["spec"]["containers"][0]["resources"]["requests"] = {GPU: "1"}
+    explained = _of_file(value)
+    assert (explained.state, explained.invalid, [one.code for one in explained.denials]) == ("denied", True, ["BERTH-101"])
+    shown = _text(explained)
+    assert "  Kubernetes itself, whatever the policies are\n    BERTH-101: container" in shown
+    assert explained.value["spec"]["containers"][0]["resources"]["requests"] == {GPU: "2"}
+    assert not _of_file(_pod(2)).invalid

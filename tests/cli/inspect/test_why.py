@@ -273,7 +273,10 @@ def test_a_manifest_that_is_not_created_yet(run: Run, tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod("new", 9)))
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
     code, out, err = run("-f", str(tmp_path / "pod.yaml"), "--from", str(tmp_path / "nodes.yaml"))
-    assert (code, err) == (0, "")
+    assert (code, err) == (
+        0,
+        f"berth: {tmp_path / 'nodes.yaml'}: has no policies, so berth-default is used; to use others, add --policies PATH\n",
+    )
     assert out.startswith("pod/new in namespace research: not created.\n")
     assert f"9 {GPU} requested; it has 8" in out
     assert "It can never be scheduled as written." in out
@@ -290,7 +293,8 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     assert code == 0
     assert "The smallest change (1 step) to the pod of job/train-:" in out
     assert "--fix fix.yaml, then kubectl create -f fix.yaml\n" in out
-    assert out.endswith("\nIncomplete: the dump has no pods, so the free amounts on nodes are unknown.\n")
+    assert "\nIncomplete: the dump has no pods, so the free amounts on nodes are unknown.\n" in out
+    assert out.endswith("\nPlatforms: none (detected from Nodes and NodePools).\n")
 
 
 @pytest.mark.parametrize(
