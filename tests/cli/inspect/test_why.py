@@ -243,6 +243,13 @@ def test_whoever_may_only_view_the_namespace(run: Run, place: Cluster, tmp_path:
     assert (code, err) == (0, "")
     assert "PodScheduled=False Unschedulable" in out
     assert "; you may not list nodes; " in out
+    assert "volcano" not in out, "the API server has no such kind"
+    kueue = "you may not list workloads.kueue.x-k8s.io in namespace research" in out
+    assert kueue == (place.api.call("GET", "/apis/kueue.x-k8s.io/v1beta1").status == 200)
+    for target, near in (("job/nosuch", "; "), ("job/trian", '; did you mean "train"?')):
+        code, _, err = run(target, "-n", "research", "--kubeconfig", kubeconfig)
+        assert code == 2
+        assert err.startswith(f"berth: {target}: is not in namespace research{near}"), "not that she may not read it"
     assert "--from nodes.yaml" in out
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("gpu-a", 8, [TEAM])]))
     _, out, _ = run("job/train", "-n", "research", "--kubeconfig", kubeconfig, "--from", str(tmp_path / "nodes.yaml"))
