@@ -21,7 +21,7 @@ from analysis.reviews import audience
 from analysis.why import denied, fixes, queued
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.surroundings import Surroundings
-from analysis.why.told import collect_messages
+from analysis.why.told import collect_messages, is_unanswered
 from catalog.prices import MODEL_KEYS, Prices
 from kube.labels import INSTANCE_TYPE
 from kube.node import NodeGroup
@@ -81,7 +81,10 @@ class Explainer:
             suspended=map_at(asked.value, "spec").get("suspend") is True,
             unread=tuple(asked.unread.values()),
             platforms=self._platforms,
+            unread_policies="ClusterGPUPolicy" in asked.unread,
         )
+        if base.state == "denied":
+            base = replace(base, unanswered=is_unanswered(base.told))
         outcome = None if made_of is None or not made_of.subjects else admit_manifest(made_of, self._admission)
         if outcome is not None and base.state != "admitted":
             base = replace(base, warnings=self._warnings(outcome))

@@ -122,6 +122,10 @@ class Explanation:
     unjudged: tuple[str, ...] = ()
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
+    unread_policies: bool = False
+    """True if the policies of the cluster could not be read."""
+    unanswered: bool = False
+    """True if its pods were last denied because Berth did not answer the API server."""
     invalid: bool = False
     """True if Kubernetes itself denies the object, and no policy does."""
     policies: tuple[str, ...] = ()

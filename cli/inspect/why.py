@@ -151,11 +151,12 @@ def _fleet(asked: Surroundings, snapshot: Snapshot) -> Fleet | None:
 
 
 def _fix(file: str, value: Any) -> None:
-    """Write the object with the change. Raises InputError if there is none, or the file can't be written."""
+    """Write the object with the change, if there is one. Raises InputError if the file can't be written."""
     from documents import yaml_writer
 
     if value is None:
-        raise InputError(file=file, message="was not written: there is no change to make")
+        stderr.say(f"{file} was not written: there is no change to make")
+        return
     try:
         Path(file).write_text(yaml_writer.write_yaml(value), encoding="utf-8")
     except OSError as error:

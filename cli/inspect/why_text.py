@@ -22,6 +22,8 @@ MOST_PLACES = 6
 MOST_REASONS = 4
 MOST_EDITS = 8
 _STYLES: Mapping[str, Style] = {"denied": "bad", "pending": "unsure", "admitted": "good", "waiting": "unsure"}
+NOWHERE = {True: "There are no nodes and no NodePools.", False: "No node and no NodePool is known here."}
+"""What is said without a place, by whether all nodes are known."""
 WIDEST = 400
 """Characters of what somebody else tells: the scheduler's sentence about ten reasons."""
 
@@ -67,7 +69,7 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
             yield "Nodes are unknown here, so there are no reasons by node and no fix."
             yield "Add a dump of them: --from nodes.yaml, and --kubeconfig FILE if a cluster is read."
         return
-    yield from ("", "Where it could run:") if found.where else ("", "There are no nodes and no NodePools.")
+    yield from ("", "Where it could run:") if found.where else ("", NOWHERE[found.outlook == "never"])
     for one in found.where[:MOST_PLACES]:
         yield f"  {sentences.describe_place(one)}"
         if not one.blockers:
@@ -129,8 +131,16 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
 
 def _denied(found: Explanation) -> Iterator[str]:
     yield ""
+    if found.unanswered:
+        yield "Berth did not answer the API server, which then denies GPU pods. No change is needed: what creates its pods tries again, and"
+        yield "they are created once a replica of Berth is ready: kubectl get pods -A -l app.kubernetes.io/name=berth"
+        return
+    if not found.denials and found.unread_policies:
+        yield "Berth's policies could not be read here, so there is no fix. The message above says what denied its pods."
+        yield 'Ask for the ClusterRole "berth-guardrails-view" to see the policies.'
+        return
     if not found.denials:
-        yield "No Berth policy that is known here denies its pods; the message above names what did."
+        yield "No policy would deny its pods as the policies are now; the message above says what denied them."
         return
     yield "Denied by:"
     for violation in found.denials:

@@ -72,10 +72,12 @@ def of_object(found: Explanation) -> VerdictSentence:
             return VerdictSentence("warn", f"It is pending because of its scheduling gates: {list_some(found.gates)}.")
         case "pending":
             return _PENDING[_soon(found)]
+        case "denied" if found.unanswered:
+            return VerdictSentence("warn", "Its pods are denied while Berth does not answer. They are created once a replica is ready.")
         case "denied" if found.denials:
             return _denied("Its pods are denied", list(found.denials))
         case "denied":
-            return VerdictSentence("bad", "Its pods are denied, but not by a Berth policy that is known here. See the message below.")
+            return VerdictSentence("bad", "Its pods are denied. No policy that is known here would deny them now. See the message below.")
         case "waiting" if found.suspended:
             return VerdictSentence("warn", "It is suspended. It creates no pods until a user or a queue resumes it.")
     return VerdictSentence("plain", "It has no pods, and none was denied.")

@@ -282,3 +282,28 @@ def test_what_kubernetes_itself_denies() -> None:
     assert "  Kubernetes itself, whatever the policies are\n    BERTH-101: container" in shown
     assert explained.value["spec"]["containers"][0]["resources"]["requests"] == {GPU: "2"}
     assert not _of_file(_pod(2)).invalid
+
+
+def _denied_by(message: str, **more: Any) -> Explanation:
+    """A Job whose pods are not created, with what the API server said of the last one."""
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "n", "uid": "1"}, "spec": {"template": _pod()}}
+    event = {"reason": "FailedCreate", "lastTimestamp": "2026-11-23T12:00:00Z", "message": message, "reportingComponent": "job-controller"}
+    read = Surroundings(namespace="n", value=job, events=[event], **more)
+    admission = Admission(Updater(catalog(), Options(platforms=(AWS,))).apply({}).snapshot)
+    return Explainer(admission, None, prices(catalog())).of_object("job/j", read, None)
+
+
+def test_pods_that_are_denied_because_berth_does_not_answer() -> None:
+    """They come by themselves; of another webhook nothing is said, nor of a policy that denied them."""
+    failed = 'Internal error occurred: failed calling webhook "{}": failed to call webhook: connect: connection refused'
+    assert "tries again" in _text(_denied_by(failed.format("validate.pods.berth.dev")))
+    for other in (failed.format("check.example.com"), 'admission webhook "validate.pods.berth.dev" denied the request: BERTH-111: 9 GPUs'):
+        assert not _denied_by(other).unanswered
+        assert "No policy would deny its pods as the policies are now; the message above says what denied them." in _text(_denied_by(other))
+
+
+def test_policies_that_could_not_be_read_are_not_said_to_deny_nothing() -> None:
+    """The message may name one of them."""
+    shown = _text(_denied_by("BERTH-111: 9 GPUs", unread={"ClusterGPUPolicy": "you may not list clustergpupolicies.berth.dev"}))
+    assert "Berth's policies could not be read here" in shown
+    assert "No policy" not in shown
