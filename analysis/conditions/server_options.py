@@ -34,6 +34,11 @@ def used_platforms(snapshot: Snapshot, chosen: Options, served: Options) -> Used
     return UsedPlatforms(tuple(snapshot.tables) if snapshot.placed else (), source)
 
 
+def platforms_value(used: UsedPlatforms | None) -> Mapping[str, object] | None:
+    """Return the platforms as a value for JSON."""
+    return None if used is None else {"names": list(used.names), "source": used.source}
+
+
 def describe_platforms(used: UsedPlatforms) -> str:
     """Return which platforms were used and where they come from: ``gfd (detected from Nodes and NodePools)``."""
     return f"{', '.join(used.names) or 'none'} ({_SOURCES[used.source]})"

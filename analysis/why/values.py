@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from analysis.admission.manifest_results import AuthorWarning
+from analysis.conditions.server_options import platforms_value
 from analysis.why import queued, sentences
 from analysis.why.explanation import Explanation, PlaceKind, Remedy
 from kube.scheduling import Blocker
@@ -54,7 +55,7 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "lacks": sentences.patch(found.missing),
         "deniedToday": [_violation(one) for one in found.outgrown],
         "notKnown": list(found.unread),
-        "platforms": None if found.platforms is None else {"names": list(found.platforms.names), "source": found.platforms.source},
+        "platforms": platforms_value(found.platforms),
     }
     return {key: one for key, one in every.items() if one not in (None, "", [], {}, 0, False)}
 

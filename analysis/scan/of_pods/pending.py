@@ -77,7 +77,8 @@ def find_obstacles(whole: Raw, seen: ScannedCluster, pools: Pools) -> PodObstacl
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
-    return PodObstacles(known, never, tuple(_reasons(places, wanted)), wanted.unjudged)
+    reasons = _reasons(places, wanted) if places or not seen.fleet.open_ended else ()  # without a node that may be read nothing is lacking
+    return PodObstacles(known, never, tuple(reasons), wanted.unjudged)
 
 
 class _PendingPlace(NamedTuple):
