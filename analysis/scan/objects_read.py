@@ -26,6 +26,8 @@ class Cluster:
     """DaemonSets, as far as they are about nodes."""
     slices: Published = field(default_factory=dict)
     """What DRA drivers publish."""
+    policies: Sequence[Raw] = ()
+    """Berth's own policies, for what their statuses show of the server; none where they may not be read."""
     facts: ClusterFacts = field(default_factory=ClusterFacts)
     pods: Sequence[StoredPod] = ()
     plain: Mapping[PlainPods, int] = field(default_factory=Counter)
