@@ -138,7 +138,7 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
     """Return the best outlook of a pod on any place of the cluster.
 
     Never ``never`` if there may be places that are not known, nor for a pod of another scheduler, whose rules are not
-    known; never ``now`` for a pod with claims or scheduling gates, of which others decide.
+    known; never ``now`` for a pod with claims, which are not checked, nor for one with scheduling gates, which others remove.
     """
     wanted = read_wants(pod)
     result: Outlook = "unknown" if fleet.open_ended or wanted.scheduler != DEFAULT_SCHEDULER else "never"
@@ -146,7 +146,9 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
         result = min(result, place_outlook, key=OUTLOOKS.index)
         if result == "now":
             break
-    return "unknown" if result == "now" and not {CLAIMS, GATES}.isdisjoint(wanted.unjudged) else result
+    if result == "now" and CLAIMS in wanted.unjudged:
+        return "unknown"
+    return "later" if result == "now" and GATES in wanted.unjudged else result
 
 
 def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:
