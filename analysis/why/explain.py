@@ -81,10 +81,14 @@ class Explainer:
             return self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject)
         return self._remedied(placed, None, as_written(pod, as_stored, facts))
 
-    def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
-        """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``)."""
+    def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str], now: Surroundings | None = None) -> Explanation:
+        """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``). ``now``: the
+        Deployment that it replaces, as it was read."""
         base = Explanation(title=title, namespace=manifest.namespace, state="proposed", file=manifest.document.file, unread=tuple(unread))
-        return self._of_outcome(base, admit_manifest(manifest, self._admission))
+        explanation = self._of_outcome(base, admit_manifest(manifest, self._admission))
+        if now is None or explanation.outlook == "now" or not rollouts.starts_update(now.value, manifest.value):
+            return explanation
+        return replace(explanation, rollout=rollouts.find_rollout(replace(now, value=manifest.value), {}, explanation.where))
 
     def _of_outcome(self, base: Explanation, outcome: ManifestResult) -> Explanation:
         pod = denied.decisive(outcome, self._fleet)

@@ -97,7 +97,7 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
     if not_checked:
         yield f"Not checked: {not_checked}."
     if found.rollout is not None:
-        yield from sentences.rollout_lines(found.rollout, found.namespace)
+        yield from sentences.rollout_lines(found.rollout, found.namespace, found.file)
         return
     if found.refusals and found.outlook in ("later", "never"):
         ends = "until the warnings above are dealt with" if found.outlook == "never" else "until other pods of the namespace end"

@@ -7,7 +7,7 @@ only taints, its own requirements and its limits are judged. Sizes in CPU and me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -231,8 +231,8 @@ def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Bloc
     """Narrow the machines by what they have for the pod, and by the limits of the NodePool."""
     needs = {name: need for name in _SIZES if (need := pod.requests.get(name, 0)) > 0 and name not in pod.unreadable}
     sure = blind = unsure = 0
-    short: list[tuple[Blocker, ...]] = []
-    close: list[tuple[Blocker, ...]] = []
+    short: list[Sequence[Blocker]] = []
+    close: list[Sequence[Blocker]] = []
     for machine in pool.machines:
         if not (here := machine.rows & rows):
             continue
@@ -267,7 +267,7 @@ def _names_machines(pod: Wants, pool: Pool, table: Table) -> bool:
     return False in named or any(expression.key in keys and expression.operator == "In" for expression in pod.selector)
 
 
-def _shortfall(lacking: tuple[Blocker, ...]) -> tuple[int, float]:
+def _shortfall(lacking: Sequence[Blocker]) -> tuple[int, float]:
     return len(lacking), -min((blocker.have / blocker.need for blocker in lacking if blocker.need), default=0.0)
 
 
