@@ -188,7 +188,8 @@ def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]
     begin = "It starts" if file else "It is a new pod of"
     yield (
         f"{begin} a rolling update: Deployment {wait.deployment} ends no old pod before a new one is ready (maxSurge "
-        f"{wait.surge}, maxUnavailable 0), and {list_some(wait.holders)} of the same Deployment {hold} the {wait.resource} that it waits for."
+        f"{wait.surge}, maxUnavailable 0), and {list_some(wait.holders)} of the same Deployment {hold} the {wait.resource} that "
+        "it waits for."
     )
     if wait.owner or file:
         where = f"{wait.owner}, which writes the Deployment" if wait.owner else file

@@ -250,9 +250,11 @@ def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Bloc
     fitting = sure or blind or unsure
     if not fitting and short:
         certain = not unknown and _names_machines(pod, pool, table)
-        obstacles += [blocker._replace(certain=certain) for blocker in min(short, key=_shortfall)]
+        nearest = min(short, key=_shortfall)
+        obstacles += [blocker._replace(certain=certain) for blocker in nearest]
     elif fitting == unsure and close:
-        obstacles += min(close, key=_shortfall)
+        nearest = min(close, key=_shortfall)
+        obstacles += nearest
     unchecked = set(pool.unchecked - {"machineSizes"}) if needs else set()
     if needs and fitting and fitting == blind:
         unchecked |= {"machineSizes", *(("nodePoolLimits",) if pool.limits.keys() & set(_SIZES) else ())}
