@@ -82,6 +82,13 @@ def to_units(name: str, value: object) -> int | None:
     return None if amount is None else _in_units(name, amount)
 
 
+def write_units(name: str, amount: int) -> str:
+    """Return an amount in kube-scheduler's units as an author writes it: ``500m``, ``2``, ``8Gi``."""
+    if name == "cpu":
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    return binary(amount) if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-") else str(amount)
+
+
 def counts(name: str) -> bool:
     """Return whether kube-scheduler counts a resource (pkg/scheduler/util ``IsScalarResourceName``)."""
     return name in _NATIVE or "/" in name or name.startswith(_PREFIXES)

@@ -11,7 +11,7 @@ from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.api_client import Client
-from cluster.watch.kinds import DAEMONS, DECISIVE, NAMESPACE_LIMITS, NODE_CLASSES, OWNERS, PODS, QUEUES, with_offers
+from cluster.watch.kinds import DAEMONS, DECISIVE, KUEUE_WORKLOADS, NAMESPACE_LIMITS, NODE_CLASSES, OWNERS, PODS, QUEUES, with_offers
 from cluster.watch.listing import Progress, Survey, survey
 from cluster.watch.trims import PodTrim
 from kube.pod import controlling_owner
@@ -19,6 +19,7 @@ from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.facts import admission_queues
 from policies.placement import fleet
+from policies.pods.actors import QUEUE_NAME
 from policies.state.objects import Key
 from sources.neighbours import MOST_OWNERS, Neighbours
 from sources.sources import Origin
@@ -104,7 +105,9 @@ def _in_dump(values: Sequence[Raw], file: str, namespace: str, target: tuple[str
     objects = {(kind, where or "default", named): value for (kind, where, named), value in keys}
     around = Dump(objects).near(namespace, type_, name, catalog)
     if around is not None:
-        return around
+        queued = any(QUEUE_NAME in map_at(value, "metadata", "labels") for value in (around.value, *around.owners))
+        unread = {KUEUE_WORKLOADS.plural: f"the dump has no {KUEUE_WORKLOADS.resource}"} if queued and not around.queued else {}
+        return replace(around, unread=unread)
     kinds = {workload.kind for workload in kind_of(type_, catalog)}
     names = [named for kind, where, named in objects if kind in kinds and where == namespace]
     advice = hint(name, names) or "; set its namespace (-n NS), or add --kubeconfig FILE to read it from the cluster"
@@ -198,7 +201,7 @@ def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> 
         occupants=None if "Pod" in state.unread else [pod["takes"] for pod in state.objects["Pod"] if "takes" in pod],
         objects=keyed(state, (*_KINDS, NAMESPACE)),
         installed=is_installed(state),
-        unread=missing,
+        unread={**surroundings.unread, **missing},
     )
 
 

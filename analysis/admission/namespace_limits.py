@@ -12,7 +12,7 @@ from analysis.admission.manifests import Manifest, ManifestPod
 from kube.namespace_limits.limit_range import LimitRange, limit_range_refusals, with_defaults
 from kube.namespace_limits.refusal import Refusal
 from kube.namespace_limits.resource_quota import OF_CLASS, ResourceQuota, quota_refusals, unit_of
-from kube.quantity import binary
+from kube.requests import write_units
 from kube.templates import pods_at_once
 from kube.tree import Raw, map_at, maps_in, text_of
 from policies.facts.cluster_facts import NAMESPACE_LIMITS, ClusterFacts
@@ -92,8 +92,8 @@ _UNSET = {"max": "max unset", "min": "min unset", "ratio": "ratio unset"}
 def _describe(refusal: Refusal) -> Phrase:
     """Return the sentence about a refusal."""
     unit = unit_of(refusal.resource)
-    need = None if refusal.need is None else _amount(unit, refusal.need)
-    hard, left = _amount(unit, refusal.hard), _amount(unit, max(0, refusal.hard - refusal.used))
+    need = None if refusal.need is None else write_units(unit, refusal.need)
+    hard, left = write_units(unit, refusal.hard), write_units(unit, max(0, refusal.hard - refusal.used))
     shown = {"name": refusal.name, "resource": refusal.resource, "need": need, "hard": hard, "path": At(refusal.path)}
     match refusal.kind:
         case "exceeded":
@@ -107,9 +107,3 @@ def _describe(refusal: Refusal) -> Phrase:
             return phrase("unset", container=refusal.container, **shown)
     whose = phrase("container", name=refusal.container) if refusal.container else phrase("pod")
     return phrase(_UNSET[refusal.kind] if need is None else refusal.kind, whose=whose, **shown)
-
-
-def _amount(resource: str, value: int) -> str:
-    if resource == "cpu":
-        return f"{value}m" if value % 1000 else str(value // 1000)
-    return binary(value) if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-") else str(value)

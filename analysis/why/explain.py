@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,16 @@ from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
+from analysis.kueue import places
 from analysis.reviews.audience import warned
 from analysis.why import denied, fixes, queued, rollouts
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
+from analysis.why.gates import read_gates
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages
 from catalog.prices import MODEL_KEYS, Prices
 from kube.labels import INSTANCE_TYPE
+from kube.namespace_limits.refusal import Refusal
 from kube.node import NodeGroup
 from kube.pod import DEFAULT_SCHEDULER, FINISHED, PodError
 from kube.scheduling import Wants, wants
@@ -29,9 +32,10 @@ from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
-from policies.placement.fleet import OUTLOOKS, Fleet, best, blockers, outlook
+from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
 from policies.placement.pools import Pool
-from policies.placement.unchecked import in_order
+from policies.placement.unchecked import Unchecked, in_order
+from policies.pods.actors import QUEUE_NAME
 from policies.request import Request
 from policies.state.snapshot import NamespaceFacts
 
@@ -69,7 +73,7 @@ class Explainer:
         outcome = None if made_of is None or not made_of.subjects else admit_manifest(made_of, self._admission)
         if pod is None:
             return base if outcome is None else self._of_outcome(base, outcome)
-        base = replace(base, **_of_pod(pod))
+        base = replace(base, **_of_pod(pod), gates=read_gates(pod, self._snapshot.catalog))
         as_stored = stored(pod, widest(self._snapshot.catalog))
         one = audit_pod(as_stored, facts)
         if base.state == "admitted":
@@ -78,8 +82,8 @@ class Explainer:
         if placed.outlook != "now":
             placed = replace(placed, rollout=rollouts.find_rollout(asked, pod, placed.where))
         if outcome is not None:
-            return self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject)
-        return self._remedied(placed, None, as_written(pod, as_stored, facts))
+            return _gated(self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject))
+        return _gated(self._remedied(placed, None, as_written(pod, as_stored, facts)))
 
     def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str], now: Surroundings | None = None) -> Explanation:
         """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``). ``now``: the
@@ -102,16 +106,25 @@ class Explainer:
             refusals=pod.refusals,
             warnings=tuple(dict.fromkeys(warned((*said, *pod.remarks), (), pod.subject.review.pod))),
             parts=pod.subject.parts,
-            unchecked=tuple(find_unchecked(pod.subject.review.namespace, self._snapshot.cluster)),
+            gates=read_gates(pod.pod, self._snapshot.catalog),
+            unchecked=tuple(self._unchecked_before(outcome.manifest)),
         )
         if base.state == "denied":
             return base
         placed = self._placed(base, wants(pod.pod))
-        if any(not refusal.passing for refusal in pod.refusals):
+        before = max(_refused_outlook(pod.refusals), places.queue_outlook(said), key=OUTLOOKS.index)
+        if before == "never":
             return replace(placed, outlook="never")
-        if any(refusal.kind == "exceeded" for refusal in pod.refusals):
-            return replace(placed, outlook=placed.outlook and max("later", placed.outlook, key=OUTLOOKS.index))
-        return self._remedied(placed, outcome.manifest, pod.subject)
+        if before != "now":
+            return _at_best(placed, before)
+        return _gated(self._remedied(placed, outcome.manifest, pod.subject))
+
+    def _unchecked_before(self, manifest: Manifest) -> Iterator[Unchecked]:
+        """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
+        known = self._snapshot.cluster
+        yield from find_unchecked(manifest.namespace, known)
+        if QUEUE_NAME in map_at(manifest.value, "metadata", "labels") and not places.knows_queue(manifest.value, manifest.namespace, known):
+            yield "queues"
 
     def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
         unchecked = {*base.unchecked, *wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else ("scheduler",))}
@@ -184,6 +197,24 @@ def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Expla
     return replace(base, policies=one.matched, audit_outcomes=one.audit_outcomes, missing=one.missing, outgrown=one.violations)
 
 
+def _at_best(explanation: Explanation, outlook: Outlook) -> Explanation:
+    """Return the explanation with an outlook that is no better than this; one that is not known stays so."""
+    return replace(explanation, outlook=explanation.outlook and max(outlook, explanation.outlook, key=OUTLOOKS.index))
+
+
+def _gated(explanation: Explanation) -> Explanation:
+    """Return the explanation of a pod with its gates, if it has any, among what is checked."""
+    if not explanation.gates:
+        return explanation
+    return _at_best(replace(explanation, unchecked=tuple(n for n in explanation.unchecked if n != "schedulingGates")), "later")
+
+
+def _refused_outlook(refusals: Iterable[Refusal]) -> Outlook:
+    """Return what ResourceQuotas and LimitRanges make of a pod: room for some pods of the workload is room for this one."""
+    every = [refusal for refusal in refusals if refusal.kind != "some"]
+    return "now" if not every else "later" if all(refusal.passing for refusal in every) else "never"
+
+
 def _waits(pod: Raw) -> bool:
     return not map_at(pod, "spec").get("nodeName") and map_at(pod, "status").get("phase") not in FINISHED
 
@@ -201,7 +232,6 @@ def _of_pod(pod: Raw) -> dict[str, Any]:
         "since": text_of(metadata.get("creationTimestamp")),
         "node": text_of(spec.get("nodeName")),
         "nominated": text_of(status.get("nominatedNodeName")),
-        "gates": tuple(text_of(one.get("name")) for one in maps_in(spec.get("schedulingGates"))),
     }
 
 

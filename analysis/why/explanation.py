@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from analysis.fixes.smallest import PodChange, SearchResult
 from analysis.kueue.waiting import QueuePosition
+from analysis.why.gates import SchedulingGate
 from kube.namespace_limits.refusal import Refusal
 from kube.scheduling import Blocker
 from kube.tree import Path
@@ -121,7 +122,7 @@ class Explanation:
     since: str = ""
     node: str = ""
     nominated: str = ""
-    gates: tuple[str, ...] = ()
+    gates: tuple[SchedulingGate, ...] = ()
     suspended: bool = False
     """``spec.suspend`` of the workload: it makes no pods until a queue, or somebody, resumes it."""
     queue: Queued | None = None

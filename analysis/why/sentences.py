@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, RolloutWait
+from analysis.why.gates import describe_gates
 from catalog.nearest import list_known
 from documents import yaml_writer
 from documents.printable import counted
@@ -150,7 +151,7 @@ def state(explanation: Explanation, now: datetime) -> str:
     pods = f"; its pods: {_counted(explanation.phases)}" if sum(explanation.phases.values()) > 1 else ""
     match explanation.state:
         case "pending":
-            gates = f", gated by {list_some(explanation.gates)}" if explanation.gates else ""
+            gates = f", gated by {list_some(describe_gates(explanation.gates))}" if explanation.gates else ""
             is_ = f"Pending, created {since(explanation.since, now)}{gates}"
         case "denied":
             is_ = "its pods are denied"

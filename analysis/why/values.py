@@ -28,7 +28,7 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "created": found.since,
         "node": found.node,
         "nominatedNode": found.nominated,
-        "schedulingGates": list(found.gates),
+        "schedulingGates": [gate._asdict() for gate in found.gates],
         "suspended": found.suspended,
         "queue": None if found.queue is None else queued.position_value(found.queue),
         "told": [one._asdict() for one in found.told],

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from analysis.why import fixes, queued, sentences
 from analysis.why.explanation import Explanation, Remedy, Told
+from analysis.why.gates import describe_gates
 from analysis.why.sentences import list_some
 from cli.output import stderr
 from cli.output.table import Styled
@@ -98,6 +99,11 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         yield f"Not checked: {not_checked}."
     if found.rollout is not None:
         yield from sentences.rollout_lines(found.rollout, found.namespace, found.file)
+        return
+    if found.gates:
+        gates = list_some(describe_gates(found.gates))
+        yield Styled(f"No scheduler considers it until its scheduling gates are removed: {gates}.", "unsure")
+    if found.gates and found.outlook == "later" and found.remedy is None:
         return
     if found.refusals and found.outlook in ("later", "never"):
         ends = "until the warnings above are dealt with" if found.outlook == "never" else "until other pods of the namespace end"

@@ -19,6 +19,7 @@ from cluster.watch.trims import (
     node,
     owner_alone,
     quotas_alone,
+    quotas_and_usage,
     requests_alone,
     rolling_alone,
     slice_alone,
@@ -320,6 +321,6 @@ def status_path(key: Key) -> str:
 
 
 def with_offers(kinds: Iterable[Watched]) -> Iterator[Watched]:
-    """Yield the kinds, nodes and NodePools with what they offer."""
-    trims = {"Node": whole_node, "NodePool": with_status}
+    """Yield the kinds, nodes and NodePools with what they offer, ClusterQueues with what is reserved of them."""
+    trims = {"Node": whole_node, "NodePool": with_status, "ClusterQueue": quotas_and_usage}
     return (replace(kind, trim=trims.get(kind.kind, kind.trim)) for kind in kinds)

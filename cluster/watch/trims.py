@@ -116,8 +116,15 @@ def discovery_alone(value: Raw, api_version: str, kind: str) -> Raw:
 
 
 def quotas_alone(value: Raw, api_version: str, kind: str) -> Raw:
-    """Trim a ClusterQueue to the flavors of devices, without amounts and who uses them."""
+    """Trim a ClusterQueue to its flavors and their amounts, without who uses them."""
     return spec_alone(value, api_version, kind) | {"spec": admission_queues.slimmed(value)}
+
+
+def quotas_and_usage(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a ClusterQueue to its flavors, their amounts, and what is reserved of them."""
+    status = map_at(value, "status")
+    part = {field: status[field] for field in ("flavorsReservation",) if field in status}
+    return quotas_alone(value, api_version, kind) | {"status": part}
 
 
 def owner_alone(value: Raw, api_version: str, kind: str) -> Raw:

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from analysis.admission import report
 from analysis.admission.manifest_results import ManifestResult
 from analysis.why.explanation import Explanation
+from analysis.why.gates import describe_gates
 from analysis.why.sentences import list_some
 from policies.verdict import Violation
 
@@ -67,7 +68,7 @@ def of_object(found: Explanation) -> VerdictSentence:
                 return VerdictSentence("good", f"It was admitted and scheduled on node {found.node}.")
             return VerdictSentence("plain", f"It has finished ({list_some(found.phases)}).")
         case "pending" if found.gates:
-            return VerdictSentence("warn", f"It is pending because of its scheduling gates: {list_some(found.gates)}.")
+            return VerdictSentence("warn", f"It is pending because of its scheduling gates: {list_some(describe_gates(found.gates))}.")
         case "pending":
             return _PENDING[_soon(found)]
         case "denied" if found.denials:

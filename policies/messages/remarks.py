@@ -294,6 +294,12 @@ ROWS = (
         no_flavor_others="no flavor of queue {queue} ({cluster}) fits {template}, so it never runs: {why}; {fix}. {others:;}",
         pods_denied="queue {queue} ({cluster}) admits {template}, but its pods never run: {why}; {fix}",
         pods_denied_others="queue {queue} ({cluster}) admits {template}, but its pods never run: {why}; {fix}. {others:;}",
+        too_much="queue {queue} ({cluster}) has at most {most} {resource}, and {template} requests {need}: it waits forever; request less,"
+        " or name another queue: kubectl get localqueues -n {namespace}",
+        too_much_shared="queue {queue} ({cluster}) has at most {most} {resource} with cohort {cohort}, and {template} requests {need}: it"
+        " waits forever, unless a Cohort object adds quota; request less, or name another queue",
+        queue_full="queue {queue} ({cluster}) has {free} of {most} {resource} free, and {template} requests {need}: it waits until others"
+        " end; to see them, run: kubectl get workloads.kueue.x-k8s.io -n {namespace}",
         wrong_flavor="queue {queue} ({cluster}) may place {template} where its pods never run: {why}; "
         "set a nodeSelector that only a suitable flavor matches; to see flavors, run: kubectl get resourceflavors -o yaml",
         taint="{flavor} has taint {taint}",

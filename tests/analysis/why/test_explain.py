@@ -317,3 +317,17 @@ def test_other_pods_that_wait_are_in_no_such_update() -> None:
     plain = _of_replica_set({**_pod(), "spec": {"nodeName": "a", "containers": [{}]}}, "old")
     for other in (same, ended, plain):
         assert _rolling(other, _deployment()).rollout is None
+
+
+def test_gates_are_named_with_their_owners() -> None:
+    """By the domain of the name: a queue system's, or a workload's whose operator sets it. Until they are gone nothing is placed."""
+    names = ("kueue.x-k8s.io/admission", "grove.io/podgang-pending-creation", "example.com/wait", "bare")
+    found = _explained(_pod(schedulingGates=[{"name": name} for name in names]), _node("a"))
+    shown = _text(found)
+    owned = "kueue.x-k8s.io/admission (Kueue), grove.io/podgang-pending-creation (operator of PodCliqueSet), example.com/wait, bare"
+    assert f"Pending, created 30m ago, gated by {owned}.\n" in shown
+    assert f"No scheduler considers it until its scheduling gates are removed: {owned}.\n" in shown
+    assert "fits now" not in shown
+    value = values.explanation_value(found)
+    assert (value["outlook"], "notChecked" in value) == ("later", False)
+    assert value["schedulingGates"][0] == {"name": "kueue.x-k8s.io/admission", "system": "Kueue", "kind": ""}
