@@ -65,7 +65,8 @@ class Fleet:
     def unchecked(self, pod: Wants) -> frozenset[Unchecked]:
         """Return what was not checked of the places that have nothing against the pod; nothing if one of them was checked whole."""
         missed: frozenset[Unchecked] = frozenset()
-        for place in (*self.nodes, *self.pools):
+        places: tuple[Place, ...] = (*self.nodes, *self.pools)
+        for place in places:
             if not blockers(pod, place, self):
                 left_out = _unchecked_of(pod, place)
                 if not left_out:
