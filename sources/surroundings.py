@@ -21,7 +21,7 @@ from policies.facts import admission_queues
 from policies.placement import fleet
 from policies.pods.actors import QUEUE_NAME
 from policies.state.objects import Key
-from sources.neighbours import MOST_OWNERS, Neighbours
+from sources.neighbours import MOST_OWNERS, Neighbours, resource_of
 from sources.sources import Origin
 from sources.state import NAMESPACE, access_of, call_cluster, is_installed, keyed, of_values, unread, values_of
 
@@ -50,24 +50,36 @@ Target = tuple[str, str] | None
 """(TYPE, NAME); None: only the places and policies are read, for an object of a file."""
 
 
-def read_surroundings(origin: Origin, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
+def read_surroundings(
+    origin: Origin, namespace: str | None, target: Target, catalog: Catalog, progress: Progress, *, may_lack: bool = False
+) -> Surroundings:
     """Read around a target. Files are read in place of a cluster; if a cluster is named too, they add what it does not have, or what may
-    not be read there. Raises InputError."""
+    not be read there. ``may_lack``: a target that is not there is none. Raises InputError."""
     values = values_of(origin.dumps)
     if origin.dumps and not origin.is_cluster:
-        return _of_dump(values, ", ".join(origin.dumps), namespace or "default", target, catalog)
+        try:
+            return _of_dump(values, ", ".join(origin.dumps), namespace or "default", target, catalog)
+        except InputError:
+            if not may_lack:
+                raise
+            return _of_dump(values, ", ".join(origin.dumps), namespace or "default", None, catalog)
     access = access_of(origin.kubeconfig, origin.context)
-    surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress))
+    surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress, may_lack=may_lack))
     added = _of_dump(values, "", surroundings.namespace, None, catalog)
     places, objects = [*surroundings.places, *added.places], {**added.objects, **surroundings.objects}
     return replace(surroundings, places=places, objects=objects)
 
 
-async def _read(client: Client, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
+async def _read(
+    client: Client, namespace: str | None, target: Target, catalog: Catalog, progress: Progress, *, may_lack: bool
+) -> Surroundings:
     near = Neighbours(client, catalog, namespace or client.namespace)
     surroundings = Surroundings(namespace=near.namespace, value={})
-    if target is not None:
-        surroundings = await _around(near, await _target(near, *target, catalog))
+    try:
+        surroundings = surroundings if target is None else await _around(near, await _target(near, *target, catalog))
+    except InputError:
+        if not may_lack:
+            raise
     reply = await client.call("GET", NAMESPACE.path("v1", name=near.namespace))
     if not reply.ok:
         near.unread["namespace"] = (
@@ -117,29 +129,33 @@ async def near(client: Client, namespace: str, target: tuple[str, str], catalog:
 
 
 async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kinds: Kinds | None = None) -> Raw:
-    denied = ""
     looked_for = [
         (version, workload.resource)
         for workload in kind_of(type_, catalog)
         for version in workload.api_version
         if kinds is None or (version.rpartition("/")[0], workload.resource) in kinds
     ]
+    denied: dict[str, str] = {}
+    missing = False
     for version, plural in looked_for:
         reply = await near.get(version, plural, name)
         if reply.ok and isinstance(reply.body, dict):
             return reply.body
-        if reply.status != 404:
-            denied = (
-                f"you are not allowed to read {plural}"
-                if reply.status == 403
-                else f"the API server answered {reply.status} {reply.message}"
-            )
-    if denied:
-        message = f'{denied} in namespace {near.namespace}; ask for the role "view" there, or set another namespace: -n NS'
+        if reply.status == 404 or (reply.status == 403 and not await near.has(version, plural)):
+            missing = missing or reply.status == 404
+            continue
+        resource = resource_of(version, plural)
+        if reply.status == 403:
+            denied[resource] = f"you may not read {resource}"
+        else:
+            denied[resource] = f"of {resource} the API server answered {reply.status} {reply.message}"
+    reasons = f"{' and '.join(denied.values())} in namespace {near.namespace}" if denied else ""
+    if denied and not missing:
+        message = f'{reasons}; ask for the role "view" there, or set another namespace: -n NS'
         raise InputError(file=f"{type_}/{name}", message=message)
     names = [value["metadata"]["name"] for version, plural in looked_for for value in await near.list_objects(version, plural)]
     advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
-    raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}")
+    raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}{reasons and f' ({reasons})'}")
 
 
 async def _around(near: Neighbours, value: Raw) -> Surroundings:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from analysis.admission.manifest_results import AuthorWarning
+from analysis.conditions.server_options import UsedPlatforms
 from analysis.fixes.smallest import PodChange, SearchResult
 from analysis.kueue.waiting import QueuePosition
 from analysis.why.gates import SchedulingGate
@@ -14,8 +16,7 @@ from kube.scheduling import Blocker
 from kube.tree import Path
 from policies.patch.record import Entry
 from policies.placement.fleet import Outlook
-from policies.verdict import AuditOutcome, Edit, Remark, Violation
-from policies.workloads.parts import Parts
+from policies.verdict import AuditOutcome, Edit, Violation
 
 State = Literal["pending", "denied", "admitted", "waiting", "proposed"]
 """``pending``: a pod without a node. ``denied``: its pods are not created. ``admitted``: a pod on a node, or done.
@@ -127,6 +128,8 @@ class Explanation:
     """``spec.suspend`` of the workload: it makes no pods until a queue, or somebody, resumes it."""
     queue: Queued | None = None
     """None if it waits in no queue of Kueue's."""
+    warnings: tuple[AuthorWarning, ...] = ()
+    """What admission tells the author without denying the object; none of a pod that is on a node."""
     told: tuple[Told, ...] = ()
     where: tuple[PlaceKind, ...] = ()
     outlook: Outlook | None = None
@@ -135,13 +138,15 @@ class Explanation:
     """What decides about it and was not checked: values of ``Unchecked``, in the order of its words."""
     refusals: tuple[Refusal, ...] = ()
     """What ResourceQuotas and LimitRanges refuse of pods that are not created yet; ``warnings`` say it."""
-    warnings: tuple[Remark, ...] = ()
-    """What its author is told when it is created, with paths of the pod: see ``parts``."""
-    parts: Parts = ()
-    """Where the parts of the pod stand in the object that is explained."""
     rollout: RolloutWait | None = None
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
+    unread_policies: bool = False
+    """True if the policies of the cluster could not be read."""
+    unanswered: bool = False
+    """True if its pods were last denied because Berth did not answer the API server."""
+    invalid: bool = False
+    """True if Kubernetes itself denies the object, and no policy does."""
     policies: tuple[str, ...] = ()
     """Those that apply to the pod."""
     wrote: tuple[Entry, ...] = ()
@@ -156,5 +161,7 @@ class Explanation:
     file: str = ""
     """The file that it is of; "" for an object of the cluster."""
     unread: Sequence[str] = ()
+    platforms: UsedPlatforms | None = None
+    """By which it was explained; None where the caller does not say."""
     value: Any = None
     """The object with the fix; None without one."""

@@ -16,9 +16,7 @@ from documents.printable import counted
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
-from policies.messages import Place
 from policies.verdict import Edit
-from policies.workloads.parts import placed
 
 THEN = {
     "later": "It then waits until a node is free: all nodes that can run it are full now.",
@@ -171,8 +169,8 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
     """Yield what policies and places do with the change, and what Karpenter may buy for it."""
     if remedy.admits:
         yield "Policies then admit it."
-        if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
-            yield words
+    if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
+        yield words
     if remedy.runs_on:
         yield f"It then fits {list_some(remedy.runs_on)}."
     for pool, machines in remedy.buys.items():
@@ -183,18 +181,20 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
         yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
 
 
-def rollout_lines(wait: RolloutWait, namespace: str) -> Iterator[str]:
-    """Yield why a new pod of a rolling update waits, and what to type."""
-    pods = list_some(wait.holders)
+def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]:
+    """Yield why a new pod of a rolling update waits, and what to type. ``file``: where the Deployment is not applied yet."""
     hold = "holds" if len(wait.holders) == 1 else "hold"
+    begin = "It starts" if file else "It is a new pod of"
     yield (
-        f"It is a new pod of a rolling update: Deployment {wait.deployment} ends no old pod before a new one is ready (maxSurge "
-        f"{wait.surge}, maxUnavailable 0), and {pods} of the same Deployment {hold} the {wait.resource} that it waits for."
+        f"{begin} a rolling update: Deployment {wait.deployment} ends no old pod before a new one is ready (maxSurge "
+        f"{wait.surge}, maxUnavailable 0), and {list_some(wait.holders)} of the same Deployment {hold} the {wait.resource} that "
+        "it waits for."
     )
-    change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
-    if wait.owner:
-        yield f"Set maxSurge: 0 and maxUnavailable: 1 in {wait.owner}, which writes the Deployment."
+    if wait.owner or file:
+        where = f"{wait.owner}, which writes the Deployment" if wait.owner else file
+        yield f"To end an old pod first: set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1 in {where}."
     else:
+        change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
         yield f"To end an old pod first: kubectl patch deployment {wait.deployment} -n {namespace} -p '{change}'"
 
 
@@ -204,11 +204,6 @@ def describe_place(place: PlaceKind) -> str:
         return f"NodePool {place.title}"
     kind = f" ({place.title})" if place.title else ""
     return f"{counted(len(place.names), 'node')} {list_some(place.names)}{kind}"
-
-
-def place_of(explanation: Explanation) -> Place:
-    """Return how to write paths of the pod: as those of the object that is explained."""
-    return lambda path: placed(path, explanation.parts)
 
 
 def since(text_: str, now: datetime) -> str:

@@ -92,7 +92,7 @@ class Teller:
             found=found,
             template=dotted(subject.template) if len(manifest.subjects) > 1 else "",
             lines=changes(outcome, self._view.shows_policy),
-            denials=[one for pod in outcome.pods for one in pod.violations],
+            denials=found.denials if found.invalid else [one for pod in outcome.pods for one in pod.violations],
         )
         return self._with_offers(_with_fix(answer, found), manifest, subject)
 

@@ -65,7 +65,8 @@ class Fleet:
     def unchecked(self, pod: Wants) -> frozenset[Unchecked]:
         """Return what was not checked of the places that have nothing against the pod; nothing if one of them was checked whole."""
         missed: frozenset[Unchecked] = frozenset()
-        for place in (*self.nodes, *self.pools):
+        places: tuple[Place, ...] = (*self.nodes, *self.pools)
+        for place in places:
             if not blockers(pod, place, self):
                 left_out = _unchecked_of(pod, place)
                 if not left_out:
@@ -138,7 +139,7 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
     """Return the best outlook of a pod on any place of the cluster.
 
     Never ``never`` if there may be places that are not known, nor for a pod of another scheduler, whose rules are not
-    known; never ``now`` for a pod with claims or scheduling gates, of which others decide.
+    known; never ``now`` for a pod with claims, which are not checked, nor for one with scheduling gates, which others remove.
     """
     wanted = read_wants(pod)
     result: Outlook = "unknown" if fleet.open_ended or wanted.scheduler != DEFAULT_SCHEDULER else "never"
@@ -146,7 +147,9 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
         result = min(result, place_outlook, key=OUTLOOKS.index)
         if result == "now":
             break
-    return "unknown" if result == "now" and not {CLAIMS, GATES}.isdisjoint(wanted.unjudged) else result
+    if result == "now" and CLAIMS in wanted.unjudged:
+        return "unknown"
+    return "later" if result == "now" and GATES in wanted.unjudged else result
 
 
 def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:

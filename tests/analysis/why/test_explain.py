@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.admission.manifests import read_manifest
 from analysis.admission_preview import Admission
 from analysis.why import values
 from analysis.why.explain import Explainer
@@ -16,6 +17,7 @@ from analysis.why.surroundings import Surroundings
 from catalog.prices import prices
 from cli.inspect import why_text as text
 from kube.node import Occupant
+from policies.document import Document
 from policies.placement.fleet import fleet_of
 from policies.state.updater import Options, Updater
 from tests.support.generators.random_worlds import catalog
@@ -277,9 +279,29 @@ def test_a_rolling_update_that_waits_for_its_own_old_pod() -> None:
     assert "It needs no change" not in shown
     assert values.explanation_value(found)["rollingUpdate"]["holders"] == ["llm-old-x"]
     service = {"kind": "InferenceService", "metadata": {"name": "llm"}}
-    assert "Set maxSurge: 0 and maxUnavailable: 1 in InferenceService llm, which writes the Deployment.\n" in _text(
+    assert "maxSurge: 0 and maxUnavailable: 1 in InferenceService llm, which writes the Deployment.\n" in _text(
         _rolling(old, _deployment(), service)
     )
+
+
+def test_a_deployment_of_a_file_that_starts_such_an_update() -> None:
+    """It is held against the one that it replaces: with the same template no pod is replaced."""
+    labels: Raw = {"matchLabels": {"app": "llm"}}
+    template: Raw = {"metadata": {"labels": {"app": "llm"}}, "spec": _pod()["spec"]}
+    proposed = _deployment(template=template, selector=labels)
+    proposed["metadata"]["namespace"] = "n"
+    old = _of_replica_set(_pod(nodeName="a", status={"phase": "Running"}), "old", name="llm-old-x")
+    places = [_node("a", 1)]
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply({("Node", "", "a"): places[0]}).snapshot
+    fleet = fleet_of(places, catalog=catalog(), tables=snapshot.tables, occupants=[Occupant("a", {GPU: 1})])
+    explainer = Explainer(Admission(snapshot), fleet, prices(catalog()))
+    manifest = read_manifest(Document(file="llm.yaml", value=proposed), catalog(), "n")
+    running = {**proposed, "spec": {**proposed["spec"], "template": {}}}
+    for before, waits in ((running, True), (proposed, False), ({}, False)):
+        found = explainer.of_manifest("deployment/llm", manifest, (), Surroundings(namespace="n", value=before, pods=[old]))
+        assert (found.rollout is not None) == waits
+    told = explainer.of_manifest("deployment/llm", manifest, (), Surroundings(namespace="n", value=running, pods=[old]))
+    assert "set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1 in llm.yaml.\n" in _text(told)
 
 
 def test_other_pods_that_wait_are_in_no_such_update() -> None:
@@ -309,3 +331,60 @@ def test_gates_are_named_with_their_owners() -> None:
     value = values.explanation_value(found)
     assert (value["outlook"], "notChecked" in value) == ("later", False)
     assert value["schedulingGates"][0] == {"name": "kueue.x-k8s.io/admission", "system": "Kueue", "kind": ""}
+
+
+def _of_file(value: Raw, *, platforms: tuple[str, ...] = (AWS,), advised: bool = False) -> Explanation:
+    snapshot = Updater(catalog(), Options(platforms=platforms)).apply({}).snapshot
+    named = Updater(catalog(), Options(platforms=(AWS,))).apply({("ClusterGPUPolicy", "", "any"): ANY}).snapshot
+    manifest = read_manifest(Document(file="pod.yaml", value=value), catalog(), "n")
+    explainer = Explainer(Admission(snapshot), None, prices(catalog()), advised=Admission(named) if advised else None)
+    return explainer.of_manifest("pod/p", manifest, ())
+
+
+ANY: Raw = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "any"}, "spec": {"mode": "Enforce"}}
+
+
+def test_what_admission_says_needs_no_policy_and_no_node() -> None:
+    """A value that the catalog does not know is named where the cluster's policies and nodes can't be read."""
+    value = _pod(nodeSelector={"karpenter.k8s.aws/instance-gpu-name": "h100-sxm"})
+    assert _of_file(value, platforms=()).warnings == ()
+    (warning,) = _of_file(value, platforms=(), advised=True).warnings
+    assert (warning.remark.code, 'did you mean "h100"?' in warning.text) == ("BERTH-201", True)
+    assert _text(_of_file(value, advised=True)).splitlines()[1].startswith("  warning: BERTH-201: ")
+
+
+def test_what_kubernetes_itself_denies() -> None:
+    """A request that is not its limit, whichever policies there are, with the fix; a pod on a node is not explained so."""
+    value = _pod(2)
+    value["spec"]["containers"][0]["resources"]["requests"] = {GPU: "1"}
+    explained = _of_file(value)
+    assert (explained.state, explained.invalid, [one.code for one in explained.denials]) == ("denied", True, ["BERTH-101"])
+    shown = _text(explained)
+    assert "  Kubernetes itself, whatever the policies are\n    BERTH-101: container" in shown
+    assert explained.value["spec"]["containers"][0]["resources"]["requests"] == {GPU: "2"}
+    assert not _of_file(_pod(2)).invalid
+
+
+def _denied_by(message: str, **more: Any) -> Explanation:
+    """A Job whose pods are not created, with what the API server said of the last one."""
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "n", "uid": "1"}, "spec": {"template": _pod()}}
+    event = {"reason": "FailedCreate", "lastTimestamp": "2026-11-23T12:00:00Z", "message": message, "reportingComponent": "job-controller"}
+    read = Surroundings(namespace="n", value=job, events=[event], **more)
+    admission = Admission(Updater(catalog(), Options(platforms=(AWS,))).apply({}).snapshot)
+    return Explainer(admission, None, prices(catalog())).of_object("job/j", read, None)
+
+
+def test_pods_that_are_denied_because_berth_does_not_answer() -> None:
+    """They come by themselves; of another webhook nothing is said, nor of a policy that denied them."""
+    failed = 'Internal error occurred: failed calling webhook "{}": failed to call webhook: connect: connection refused'
+    assert "tries again" in _text(_denied_by(failed.format("validate.pods.berth.dev")))
+    for other in (failed.format("check.example.com"), 'admission webhook "validate.pods.berth.dev" denied the request: BERTH-111: 9 GPUs'):
+        assert not _denied_by(other).unanswered
+        assert "No policy would deny its pods as the policies are now; the message above says what denied them." in _text(_denied_by(other))
+
+
+def test_policies_that_could_not_be_read_are_not_said_to_deny_nothing() -> None:
+    """The message may name one of them."""
+    shown = _text(_denied_by("BERTH-111: 9 GPUs", unread={"ClusterGPUPolicy": "you may not list clustergpupolicies.berth.dev"}))
+    assert "Berth's policies could not be read here" in shown
+    assert "No policy" not in shown
