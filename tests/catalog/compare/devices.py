@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 import yaml
 
@@ -36,8 +37,11 @@ def mig_profiles(raw: Raw, module: Module, source: str) -> Iterator[Comparison]:
 
 
 def amd_products(raw: Raw, module: Module, source: str) -> Iterator[Comparison]:
-    """Compare AMD's products with the marketing names by which its labeller names Instinct accelerators."""
-    names = re.findall(r"^\w+,\s*\w+,\s*(AMD Instinct .+?)\s*$", module.text("*amdgpu.ids"), re.MULTILINE)
+    """Compare AMD's products with the marketing names by which its labeller names Instinct accelerators.
+
+    A name with a slash is no label value: such nodes have another one, from the board.
+    """
+    names = re.findall(r"^\w+,\s*\w+,\s*(AMD Instinct [^/\n]+?)\s*$", module.text("*amdgpu.ids"), re.MULTILINE)
     yield Comparison(section="gpus", source=source, ours=_products(raw, "amd"), theirs=_named(name.replace(" ", "_") for name in names), lists=True)
 
 
@@ -60,7 +64,12 @@ def hami_resources(raw: Raw, module: Module, source: str) -> Iterator[Comparison
     text = module.text("charts/hami/*.yaml")
     names = set(re.findall(r'(?:[rR]esource\w*[nN]ame\w*|resource\w*|commonWord)["\s:]+"?([a-z0-9.-]+\.[a-z]+/[A-Za-z0-9.-]+)', text))
     catalog = read_catalog()
-    known = {name: {} for name in names if catalog.resource(name) is not None or catalog.measure(name) is not None}
+    none = [record["name"] for record in raw["notAccelerators"]]
+    known: Rows = {
+        name: {}
+        for name in names
+        if catalog.resource(name) is not None or catalog.measure(name) is not None or any(fnmatchcase(name, glob) for glob in none)
+    }
     yield Comparison(section="resources", source=source, ours=known, theirs={name: {} for name in names}, lists=True)
 
 

@@ -78,7 +78,7 @@ def download(paths: Iterable[str], folders: Mapping[str, Path]) -> tuple[dict[st
         if "Zip" in item:
             modules[path] = Module(path, str(item["Version"]), Path(str(item["Zip"])))
         else:
-            failed[path] = str(item.get("Error", "not served")).strip().splitlines()[-1]
+            failed[path] = str(item.get("Error", "not served")).strip().splitlines()[0]
     failed |= {path: answer.stderr.strip() or "no answer" for path in rest if path not in modules and path not in failed}
     return modules, failed
 
