@@ -79,7 +79,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.catalog.compare", description=__doc__.partition("\n")[0])
-    parser.add_argument("--from", dest="folder", action="append", default=[], metavar="MODULE=FOLDER", help="read a folder in place of a module")
+    parser.add_argument(
+        "--from", dest="folder", action="append", default=[], metavar="MODULE=FOLDER", help="read a folder in place of a module"
+    )
     return parser.parse_args(arguments)
 
 

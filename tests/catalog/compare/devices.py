@@ -42,7 +42,9 @@ def amd_products(raw: Raw, module: Module, source: str) -> Iterator[Comparison]:
     A name with a slash is no label value: such nodes have another one, from the board.
     """
     names = re.findall(r"^\w+,\s*\w+,\s*(AMD Instinct [^/\n]+?)\s*$", module.text("*amdgpu.ids"), re.MULTILINE)
-    yield Comparison(section="gpus", source=source, ours=_products(raw, "amd"), theirs=_named(name.replace(" ", "_") for name in names), lists=True)
+    yield Comparison(
+        section="gpus", source=source, ours=_products(raw, "amd"), theirs=_named(name.replace(" ", "_") for name in names), lists=True
+    )
 
 
 def intel_products(raw: Raw, module: Module, source: str) -> Iterator[Comparison]:
@@ -98,13 +100,15 @@ def well_known_taints(raw: Raw, module: Module, source: str) -> Iterator[Compari
     """Compare Kubernetes' own taints with those that nobody may tolerate."""
     names = re.findall(r'Taint\w+\s*=\s*"([a-z.]+/[a-z-]+)"', module.text("core/v1/well_known_taints.go"))
     globs = [record["key"] for record in raw["neverTolerate"]]
-    ours = {name: {} for name in names if any(name == glob or glob.endswith("/*") and name.startswith(glob[:-1]) for glob in globs)}
+    ours = {name: {} for name in names if any(name == glob or (glob.endswith("/*") and name.startswith(glob[:-1])) for glob in globs)}
     yield Comparison(section="neverTolerate", source=source, ours=ours, theirs={name: {} for name in names}, lists=True)
 
 
 def kueue_keys(raw: Raw, module: Module, source: str) -> Iterator[Comparison]:
     """Compare the keys of Kueue's domain with its constants. Keys that an older version does not have are no difference."""
-    text = "\n".join(body for name, body in module.texts("apis/*.go", "pkg/controller/*.go", "pkg/constants/*.go") if not name.endswith("_test.go"))
+    text = "\n".join(
+        body for name, body in module.texts("apis/*.go", "pkg/controller/*.go", "pkg/constants/*.go") if not name.endswith("_test.go")
+    )
     yield _keys(raw, "kueue.x-k8s.io/", re.findall(r'= "kueue\.x-k8s\.io/([a-z-]+)"', text), source)
 
 

@@ -104,8 +104,8 @@ def _devices(body: str) -> dict[str, object]:
     count = re.search(r"\n\t\tCount:\s+(\d+)", "\n" + body)
     return {
         "count": int(count[1]) if count else None,
-        "product": ", ".join(sorted(product.replace(" ", "-") for product in products)),
-        "computeCapability": ", ".join(sorted(capability.removesuffix(".0") for capability in capabilities)),
+        "product": ", ".join(sorted(product.replace(" ", "-") for product in products)) or None,
+        "computeCapability": ", ".join(sorted(capability.removesuffix(".0") for capability in capabilities)) or None,
     }
 
 
@@ -157,7 +157,10 @@ def _labelled(machines: dict[str, Raw]) -> Rows:
 
 def autoscaler(raw: Raw, module: Module, source: str) -> Iterator[Comparison]:
     """Compare CPUs, memory, counts and GKE's prices with Cluster Autoscaler's tables."""
-    for cloud, pattern, wanted in (("aws", "*aws/ec2_instance_types.go", _is_gpu_type), ("azure", "*azure/azure_instance_types.go", _is_azure)):
+    for cloud, pattern, wanted in (
+        ("aws", "*aws/ec2_instance_types.go", _is_gpu_type),
+        ("azure", "*azure/azure_instance_types.go", _is_azure),
+    ):
         theirs: dict[str, dict[str, object]] = {}
         for name, body in re.findall(_ENTRY, module.text(pattern), re.DOTALL):
             fields = _go_fields(body)
@@ -196,7 +199,9 @@ def karpenter_azure(raw: Raw, module: Module, source: str) -> Iterator[Compariso
         for region, text in zip(regions[1::2], regions[2::2], strict=True)
     }
     known = {name for table in tables.values() for name in table}
-    prices = {name: {"usdPerHour": next((tables[region][name] for region in REGIONS if name in tables.get(region, {})), None)} for name in known}
+    prices = {
+        name: {"usdPerHour": next((tables[region][name] for region in REGIONS if name in tables.get(region, {})), None)} for name in known
+    }
     yield Comparison(section="machines", source=source, ours=ours, theirs=prices, lists=True)
 
 
