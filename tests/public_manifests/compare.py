@@ -2,8 +2,7 @@
 
     python -P -m tests.public_manifests.compare COPIES [--write first|now] [--texts DIR]
 
-COPIES holds the files of manifests.tsv, each named by the first 16 digits of its SHA-256.
-Prints one line per row that differs, then the score. With --write, fills a column of the table.
+COPIES holds the files, named by the first 16 digits of their SHA-256. --write fills a column of manifests.tsv.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def observe_try(path: Path, platforms: str) -> tuple[str, str]:
     counted = call_berth(*arguments, str(HERE / "count.yaml"))[1]
     pods = [count or "?" for count in re.findall(r"BERTH-1(?:12[^\n]*?requests (?:at least )?(\d+)|18)", counted)]
     documents = [document for document in yaml.safe_load_all(path.read_text()) if isinstance(document, dict)]
-    after = json.loads(output) if output.strip() else {}
+    after = json.loads(output or "{}")
     items = after.get("items", [after] if after else [])
     edits = sorted(set().union(*(list_edits(old, new) for old, new in zip(documents, items, strict=len(documents) == len(items)))))
     statuses = classify(errors)
@@ -93,9 +92,8 @@ def observe_try(path: Path, platforms: str) -> tuple[str, str]:
 def observe_scan(path: Path) -> tuple[str, str]:
     """Return the kinds of finding of `berth scan --from` on a file, in the form of the table, and its text."""
     output, errors = call_berth("scan", "--from", str(path), "-o", "json")
-    kinds = sorted({finding["kind"] for finding in json.loads(output)["findings"]}) if output.strip() else ["error"]
-    text, more = call_berth("scan", "--from", str(path))
-    return f"findings={','.join(kinds) or '-'}", errors + more + text
+    kinds = sorted({finding["kind"] for finding in json.loads(output)["findings"]}) if output else ["error"]
+    return f"findings={','.join(kinds) or '-'}", errors + call_berth("scan", "--from", str(path))[0]
 
 
 def parse(text: str) -> dict[str, str]:
