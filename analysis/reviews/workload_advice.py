@@ -149,7 +149,7 @@ def _requests_accelerator(templated: Templated | InputError, request: ObjectRequ
 
 def _pod_request(request: ObjectRequest, templated: Templated, pod: Raw) -> Request:
     """Return the request that creates a pod of a template."""
-    return Request(namespace=request.namespace, user=templated.user, pod=pod, dry_run=request.dry_run)
+    return Request(namespace=request.namespace, user=templated.user, pod=pod, dry_run=request.dry_run, single_run=templated.single_run)
 
 
 def _advise_on_pod(wording: _TemplateWording, judged: AdmittedPod, pod: dict[str, Any]) -> Iterator[Advice]:
