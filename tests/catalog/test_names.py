@@ -105,5 +105,6 @@ def test_a_taint_of_a_node_that_goes_away_is_never_tolerated(key: str) -> None:
 def test_a_kind_whose_pods_are_those_of_another_is_explained(name: str, written: str) -> None:
     """Its name matches no pod: the message names the kind that its pods show, and not the nearest spelling."""
     explained = CatalogNames(CATALOG).explain("workloads", name)
-    assert explained.endswith(written) and bool(explained) is bool(written)
+    assert explained.endswith(written)
+    assert bool(explained) is bool(written)
     assert CatalogNames(CATALOG).explain("families", name) == ""
