@@ -95,6 +95,8 @@ class Explainer:
         one = audit_pod(as_stored, facts)
         if base.state == "admitted":
             return _admitted(base, pod, one)
+        if outcome is not None:
+            base = replace(base, edits=_made_from(pod, outcome).edits)
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
         if outcome is not None:
             return self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject)
@@ -102,7 +104,8 @@ class Explainer:
         if written is not None:
             admitted = (self._advised or self._admission).of(written)
             warned = audience.warned(admitted.remarks, admitted.violations, written.pod)
-            placed = replace(placed, warnings=tuple(AuthorWarning((), remark) for remark in warned))
+            warnings = tuple(AuthorWarning((), remark) for remark in warned)
+            placed = replace(placed, warnings=warnings, edits=admitted.edits if self._advised is None else ())
         return self._remedied(placed, None, written)
 
     def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
@@ -130,7 +133,7 @@ class Explainer:
         pod = denied.decisive(outcome, self._fleet)
         if pod.violations:
             return self._admissible(replace(base, state="denied", denials=pod.violations, policies=pod.matched), outcome)
-        base = replace(base, policies=pod.matched, audit_outcomes=pod.audit_outcomes)
+        base = replace(base, policies=pod.matched, audit_outcomes=pod.audit_outcomes, edits=pod.edits)
         if base.state == "denied":
             return base
         if base.state == "proposed" and (invalid := next(_invalid(outcome), None)) is not None:
