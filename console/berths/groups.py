@@ -97,14 +97,6 @@ class ModelGroup:
     """Nodes whose price is not known."""
 
     @property
-    def whole(self) -> int:
-        """Nodes of which every device is free, slices of several sizes and all."""
-        of_node: dict[str, list[bool]] = {}
-        for use in (use for line in self.lines for use in line.uses):
-            of_node.setdefault(use.node, []).append(use.whole)
-        return sum(map(all, of_node.values()))
-
-    @property
     def usd_free(self) -> float | None:
         """What devices that nobody holds cost an hour."""
         return add_known(line.usd_free for line in self.lines)

@@ -75,7 +75,7 @@ def _totals(every: Sequence[ModelGroup]) -> Mapping[str, Any]:
     return {
         "groups": len(every),
         "nodes": sum(len(group.nodes) for group in every),
-        "whole": sum(group.whole for group in every),
+        "whole": sum(line.whole or 0 for group in every for line in group.lines),
         "usd": add_known(group.usd for group in every),
         "usd_free": add_known(group.usd_free for group in every),
         "usd_out": add_known(group.usd_out for group in every),

@@ -102,12 +102,3 @@ def test_nodes_without_the_devices_that_their_labels_name_are_told() -> None:
     found = {group.key.model: group for group in groups(world(on_premises.objects()))}
     assert found["A100-80GB"].bare == ["dgx-0-3"]
     assert len(found["A100-80GB"].nodes) == 4
-
-
-def test_a_node_of_several_slice_sizes_is_one_free_node() -> None:
-    """And none once a pod holds a slice of one size."""
-    slices = {"nvidia.com/mig-1g.10gb": 2, "nvidia.com/mig-2g.20gb": 1}
-    mig = node("n", {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}, slices)
-    each = (pod("plain", "web", {}), pod("p", "web", {"nvidia.com/mig-1g.10gb": 1}, on="n"))
-    free, used = (groups(world([mig, one], []))[0].whole for one in each)
-    assert (free, used) == (1, 0)
