@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -55,6 +56,11 @@ class Gpu:
     mig: tuple[MigProfile, ...] = ()
 
     @property
+    def generation(self) -> tuple[int, ...]:
+        """The numbers in NVIDIA's compute capability, else in the name of the family: larger for newer models of one vendor."""
+        return tuple(int(number) for number in re.findall(r"\d+", self.compute_capability or self.family))
+
+    @property
     def slices(self) -> dict[str, MigProfile]:
         """The MIG profiles by their spelling in resource names."""
         return {profile.spelling: profile for profile in self.mig}
@@ -80,6 +86,16 @@ class MachineType:
     """A ``Gpu.model``."""
     count: int | None = None
     """The number of devices; None: any."""
+    vcpus: int | None = None
+    """The CPUs of the whole machine, as the cloud counts them; None: unknown."""
+    memory_mib: int | None = None
+    """The memory of the whole machine in MiB, before kernel, kubelet and daemons take theirs; that of a GPU is among ``attributes``.
+    None: unknown."""
+    pods: int | None = None
+    """The most pods that Karpenter places on it by its network interfaces, without prefix delegation and without ``maxPods``;
+    None: unknown, or not a property of the machine."""
+    arch: str | None = None
+    """The value of ``kubernetes.io/arch``; None: unknown."""
     resource: str
     """The extended resource: ``nvidia.com/gpu``."""
     attributes: Mapping[str, str]

@@ -82,6 +82,8 @@ class Platform:
     """Label key -> its values on machines with GPUs: a NodePool that requires other values makes none."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Label key -> attribute, known before the node exists (on gfd: all labels)."""
+    size_labels: Mapping[str, Literal["cpu", "memory"]] = field(default_factory=dict)
+    """Label key -> the size of the machine that it tells: its CPUs, or its memory in MiB."""
     after_boot: Mapping[str, str] = field(default_factory=dict)
     """Label key -> attribute, written only once the node runs (GFD on clouds)."""
     machine_keys: tuple[tuple[str, ...], ...] = ()

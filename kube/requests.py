@@ -15,7 +15,7 @@ requests that equal them. Amounts of zero count for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
@@ -82,6 +82,13 @@ def to_units(name: str, value: object) -> int | None:
     return None if amount is None else _in_units(name, amount)
 
 
+def write_units(name: str, amount: int) -> str:
+    """Return an amount in kube-scheduler's units as an author writes it: ``500m``, ``2``, ``8Gi``."""
+    if name == "cpu":
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    return binary(amount) if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-") else str(amount)
+
+
 def counts(name: str) -> bool:
     """Return whether kube-scheduler counts a resource (pkg/scheduler/util ``IsScalarResourceName``)."""
     return name in _NATIVE or "/" in name or name.startswith(_PREFIXES)
@@ -100,15 +107,30 @@ def amounts(value: Mapping[Any, Any]) -> dict[str, int]:
 
 def requests(spec: Mapping[Any, Any]) -> RequestedAmounts:
     """Return what a pod with this spec requests."""
-    sums = _sums_of_containers(spec)
+    return _whole_pod(spec, ("requests", "limits"))
+
+
+def limits(spec: Mapping[Any, Any]) -> RequestedAmounts:
+    """Return the limits of a pod with this spec, which add up as requests do (k8s.io/component-helpers resource ``PodLimits``)."""
+    return _whole_pod(spec, ("limits",))
+
+
+def has_pod_level(spec: Mapping[Any, Any]) -> bool:
+    """Return whether a pod has requests or limits of its own (``IsPodLevelResourcesSet``)."""
+    sides = (map_at(spec, "resources", side) for side in ("requests", "limits"))
+    return any(name in _OF_WHOLE_POD or text_of(name).startswith(_PREFIXES[0]) for side in sides for name in side)
+
+
+def _whole_pod(spec: Mapping[Any, Any], sides: Sequence[str]) -> RequestedAmounts:
+    sums = _sums_of_containers(spec, sides)
     total = sums.total()
     sums.whole_pod(map_at(spec, "resources"), total)
     sums.overhead(map_at(spec, "overhead"), total)
     return RequestedAmounts({name: _in_units(name, amount) for name, amount in total.items()}, sums.paths, frozenset(sums.unreadable))
 
 
-def _sums_of_containers(spec: Mapping[Any, Any]) -> _Sums:
-    sums = _Sums()
+def _sums_of_containers(spec: Mapping[Any, Any], sides: Sequence[str]) -> _Sums:
+    sums = _Sums(sides)
     for path, container in containers_of(spec):
         (sums.container if path[1] == "containers" else sums.init_container)(container, path)
     return sums
@@ -118,9 +140,10 @@ _Thousandths = dict[str, int]
 
 
 class _Sums:
-    """Adds up the containers of one pod."""
+    """Adds up the containers of one pod. ``sides``: requests, filled from limits, or limits alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, sides: Sequence[str]) -> None:
+        self._sides = sides
         self.paths: dict[str, Path] = {}
         self.unreadable: set[str] = set()
         self._most: _Thousandths = {}
@@ -149,7 +172,7 @@ class _Sums:
     def whole_pod(self, resources: Mapping[Any, Any], total: _Thousandths) -> None:
         """Requests of the whole pod replace the sum. A limit alone is the request of what no container asks for, and of
         hugepages in any case (``defaultPodRequests``)."""
-        for side in ("requests", "limits"):
+        for side in self._sides:
             for name, value in map_at(resources, side).items():
                 read = _in_thousandths(text_of(name), value)
                 of_containers = name in _OF_WHOLE_POD and name in total
@@ -157,25 +180,25 @@ class _Sums:
                     continue
                 if read is None:
                     self.unreadable.add(text_of(name))
-                elif side == "requests" or (name not in map_at(resources, "requests") and not of_containers):
+                elif side == self._sides[0] or (name not in map_at(resources, "requests") and not of_containers):
                     total[text_of(name)] = read
                     self.paths[text_of(name)] = ("spec", "resources", side, text_of(name))
 
     def overhead(self, overhead: Mapping[Any, Any], total: _Thousandths) -> None:
-        """The overhead of the runtime class comes on top."""
+        """The overhead of the runtime class comes on top, of limits only where there is one."""
         for key, value in overhead.items():
             name = text_of(key)
             read = _in_thousandths(name, value)
             if read is None:
                 self.unreadable.add(name)
-            elif counts(name):
+            elif counts(name) and ("requests" in self._sides or total.get(name)):
                 _add(total, {name: read})
                 self.paths.setdefault(name, ("spec", "overhead", name))
 
     def _requests(self, container: Mapping[Any, Any], path: Path) -> _Thousandths:
         """Return the requests of a container, filled from its limits."""
         requested: _Thousandths = {}
-        for side in ("requests", "limits"):
+        for side in self._sides:
             for key, value in map_at(container, "resources", side).items():
                 name = text_of(key)
                 if name in requested or name in self.unreadable or not counts(name):
@@ -261,7 +284,7 @@ def _filled_in(pod: Pod, requests: Mapping[str, Any], limits: Mapping[str, Any])
     containers ask for together (``DefaultPodLevelResources`` in pkg/api/pod/util.go, after webhooks that mutate; before
     1.37 ``defaultPodRequests`` in pkg/apis/core/v1/defaults.go, before them). Without a limit they count as "0"."""
     named = {name for at in pod.containers for name in at.resource_names}
-    total = _sums_of_containers(pod.spec).total()
+    total = _sums_of_containers(pod.spec, ("requests", "limits")).total()
     return {**{name: _written(name, total.get(name, 0)) if name in limits else "0" for name in COMPUTE if name in named}, **requests}
 
 

@@ -17,6 +17,9 @@ from kube.requests import PODS, Amounts, HostPort, host_ports, requests
 from kube.taints import HARD, UNSCHEDULABLE, Taint, is_tolerated, passes
 from kube.tree import Path, Raw, map_at, maps_in, text_of
 
+CLAIMS, GATES = "resourceClaims", "schedulingGates"
+"""The fields of a pod with its claims, for which kube-scheduler asks drivers, and with gates, before whose end it does not look at it."""
+
 
 class AffinityTerm(NamedTuple):
     """One of the required terms of node affinity, of which any is enough."""
@@ -122,7 +125,7 @@ def _unjudged(spec: Mapping[Any, Any]) -> Iterator[str]:
         yield "topologySpreadConstraints"
     if any(set(volume) - _LOCAL for volume in maps_in(spec.get("volumes"))):
         yield "volumes"
-    for name in ("resourceClaims", "schedulingGates"):
+    for name in (CLAIMS, GATES):
         if spec.get(name):
             yield name
 
@@ -139,13 +142,15 @@ Kind = Literal[
     "limits",
     "static",
     "not-ready",
+    "claims",
     "node-class",
 ]
 """``taint``: not tolerated. ``label``: a nodeSelector or a required expression that the place does not meet.
 ``name``: ``matchFields`` or ``nodeName`` asks for another node. ``resource``: the place has less in all, even empty.
 ``capacity``: it has enough in all, but not free. ``ports``: a port of the host is taken. ``unschedulable``: cordoned.
 Of NodePools: ``machines``: it can make no machine with this; ``limits``: its limits leave no room; ``static``: it makes
-no nodes for pods; ``not-ready``: Karpenter does not use it now."""
+no nodes for pods; ``not-ready``: Karpenter does not use it now; ``claims``: it makes no nodes for pods with claims, but
+with options that are off by default."""
 
 
 class Blocker(NamedTuple):
@@ -157,9 +162,10 @@ class Blocker(NamedTuple):
     operator: str = ""
     """Of an expression; of a taint its effect."""
     values: tuple[str, ...] = ()
-    """What the pod asks of the label."""
+    """What the pod asks of the label. Of ``machines`` with none of a resource, the devices that they have instead."""
     found: str | None = None
-    """The value of the taint, or of the label on the node; None if the node has no such label."""
+    """The value of the taint, or of the label on the node; None if the node has no such label. Of ``machines`` and ``limits`` the
+    machine that comes nearest; None if none does. Where it has 0 of the resource, its cloud does not count these devices."""
     need: int = 0
     have: int = 0
     """What is free, for ``capacity``; else what there is in all."""

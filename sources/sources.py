@@ -112,7 +112,7 @@ class SourceLoader:
         """Read and compile.
 
         ``given``: further objects that are facts, and take precedence over those of files; ``all_nodes``: a cluster has
-        no other nodes and NodePools than these. Raises
+        no other nodes and NodePools than these. So it is of files with nodes, which are read instead of a cluster. Raises
         SourcesError with everything that is wrong, at once; the next call then starts from the last good set.
         """
         catalog, chosen, errors = _catalog_and_options(self.sources)
@@ -129,7 +129,7 @@ class SourceLoader:
         updater, self._updater = self._updater, None  # an exception would leave it half changed
         if updater is None or (updater.catalog, updater.options) != (catalog, chosen):
             updater = Updater(catalog, chosen)
-        update = updater.replace_all(policy_set, facts, all_nodes=all_nodes)
+        update = updater.replace_all(policy_set, facts, all_nodes=all_nodes or any(item.value.get("kind") == "Node" for item in dumped))
         self._updater = updater
         return LoadedSources(update=update, warnings=tuple(f"warning: {one.place}: {one.message}" for one in warnings))
 

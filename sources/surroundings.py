@@ -11,13 +11,15 @@ from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.api_client import Client
-from cluster.watch.kinds import DECISIVE, OWNERS, PODS, QUEUES, with_offers
+from cluster.watch.kinds import DAEMONS, DECISIVE, KUEUE_WORKLOADS, NAMESPACE_LIMITS, NODE_CLASSES, OWNERS, PODS, QUEUES, with_offers
 from cluster.watch.listing import Progress, Survey, survey
 from cluster.watch.trims import PodTrim
 from kube.pod import controlling_owner
 from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.facts import admission_queues
+from policies.placement import fleet
+from policies.pods.actors import QUEUE_NAME
 from policies.state.objects import Key
 from sources.neighbours import MOST_OWNERS, Neighbours, resource_of
 from sources.sources import Origin
@@ -43,6 +45,7 @@ def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     return named
 
 
+DEPLOYMENT = SHORT["deploy"]
 Target = tuple[str, str] | None
 """(TYPE, NAME); None: only the places and policies are read, for an object of a file."""
 
@@ -70,17 +73,18 @@ async def _read(client: Client, namespace: str | None, target: Target, catalog: 
         near.unread["namespace"] = (
             f"you are not allowed to read namespace {near.namespace}: policies that select it by its labels may be missing"
         )
-    state = await survey(client, (*_KINDS, _PODS), near.namespace, progress)
+    state = await survey(client, (*_KINDS, *_NEW_NODES, _PODS), near.namespace, progress)
     labels = [NAMESPACE.trim(reply.body, "v1", "Namespace")] if reply.ok else []
     surroundings = _with_places(surroundings, replace(state, objects={**state.objects, "Namespace": labels}), " of all namespaces")
-    queues = admission_queues.followed(kind for kind in admission_queues.KINDS if kind not in state.unread)
-    return replace(surroundings, objects={**surroundings.objects, **queues}, unread={**near.unread, **surroundings.unread})
+    names = (*admission_queues.KINDS, *(kind.kind for kind in NAMESPACE_LIMITS))
+    known = admission_queues.followed((name for name in names if name not in state.unread), names)
+    return replace(surroundings, objects={**surroundings.objects, **known}, unread={**near.unread, **surroundings.unread})
 
 
 def _of_dump(values: Sequence[Raw], file: str, namespace: str, target: Target, catalog: Catalog) -> Surroundings:
     """Return what a dump has around a target. Raises InputError, which names ``file``, if the target is not there."""
     around = Surroundings(namespace=namespace, value={}) if target is None else _in_dump(values, file, namespace, target, catalog)
-    return _with_places(around, of_values(values, (NAMESPACE, *_KINDS, _PODS), namespace))
+    return _with_places(around, of_values(values, (NAMESPACE, *_KINDS, *_NEW_NODES, _PODS), namespace))
 
 
 def _in_dump(values: Sequence[Raw], file: str, namespace: str, target: tuple[str, str], catalog: Catalog) -> Surroundings:
@@ -89,7 +93,9 @@ def _in_dump(values: Sequence[Raw], file: str, namespace: str, target: tuple[str
     objects = {(kind, where or "default", named): value for (kind, where, named), value in keys}
     around = Dump(objects).near(namespace, type_, name, catalog)
     if around is not None:
-        return around
+        queued = any(QUEUE_NAME in map_at(value, "metadata", "labels") for value in (around.value, *around.owners))
+        unread = {KUEUE_WORKLOADS.plural: f"the dump has no {KUEUE_WORKLOADS.resource}"} if queued and not around.queued else {}
+        return replace(around, unread=unread)
     kinds = {workload.kind for workload in kind_of(type_, catalog)}
     names = [named for kind, where, named in objects if kind in kinds and where == namespace]
     advice = hint(name, names) or "; set its namespace (-n NS), or add --kubeconfig FILE to read it from the cluster"
@@ -143,12 +149,14 @@ async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kin
 async def _around(near: Neighbours, value: Raw) -> Surroundings:
     pods, between = ([value], []) if value.get("kind") == "Pod" else await _pods_of(near, value)
     owners = await near.owners(value)
+    deployment = next((owner for owner in owners if owner.get("kind") == DEPLOYMENT), None)
+    siblings = [] if deployment is None or value.get("kind") != "Pod" else (await _pods_of(near, deployment))[0]
     told = [value, *between, *owners, *pods[:20]]
     events: list[Raw] = []
     for uid in dict.fromkeys(str(one["metadata"].get("uid")) for one in told):
         events += await near.events(uid)
     queued = await near.queued()
-    return Surroundings(namespace=near.namespace, value=value, pods=pods, owners=owners, events=events, queued=queued)
+    return Surroundings(namespace=near.namespace, value=value, pods=pods, owners=owners, siblings=siblings, events=events, queued=queued)
 
 
 async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
@@ -175,21 +183,24 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
 
 def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> Surroundings:
     """Return the surroundings with the places, policies and facts that were read of the cluster. ``which`` pods were read."""
-    missing = {kind: reason for kind, reason in unread(state).items() if kind not in admission_queues.KINDS}
+    named = (*admission_queues.KINDS, *(kind.kind for kind in NAMESPACE_LIMITS))  # by what is not checked
+    missing = {kind: reason for kind, reason in unread(state).items() if kind not in named}
     if "Pod" in missing:
         missing["Pod"] += f"{which}, so the free amounts on nodes are unknown"
     return replace(
         surroundings,
-        places=[value for kind in ("Node", "NodePool", "DeviceClass") for value in state.objects[kind]],
+        places=[value for kind in fleet.KINDS for value in state.objects[kind]],
         occupants=None if "Pod" in state.unread else [pod["takes"] for pod in state.objects["Pod"] if "takes" in pod],
         objects=keyed(state, (*_KINDS, NAMESPACE)),
         installed=is_installed(state),
-        unread=missing,
+        unread={**surroundings.unread, **missing},
     )
 
 
-_KINDS = tuple(with_offers(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"))
+_KINDS = (*with_offers(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"), *NAMESPACE_LIMITS)
 """Policies and facts."""
+_NEW_NODES = (NODE_CLASSES, DAEMONS)
+"""What the size of new nodes depends on."""
 _PODS = replace(PODS, namespaced=False, trim=PodTrim(None, places=True))
 """Of all namespaces: what they take of the nodes."""
 
@@ -208,7 +219,7 @@ MOST_PODS = 500
 
 
 class Dump:
-    """The objects of a dump, by what leads to them."""
+    """The objects of a dump, by what leads to them: their uids, or the names of those that were written by hand and have none."""
 
     def __init__(self, objects: Mapping[Key, Raw]) -> None:
         self._objects = objects
@@ -221,9 +232,11 @@ class Dump:
                 self._events[_about(value)].append(value)
                 continue
             metadata = map_at(value, "metadata")
-            self._by_uid[text_of(metadata.get("uid"))] = value
+            self._by_uid[text_of(metadata.get("uid")) or _place(kind, metadata)] = value
             if owner := controlling_owner(metadata):
-                self._owned[text_of(owner.get("uid"))].append(value)
+                uid, name = text_of(owner.get("uid")), _place(owner.get("kind"), {"namespace": namespace, "name": owner.get("name")})
+                self._owned[uid].append(value)
+                self._owned[name].append(value)
             if text_of(value.get("apiVersion")).startswith("kueue.x-k8s.io/"):
                 self._queued[namespace].append(value)
         self._by_uid.pop("", None)
@@ -242,20 +255,25 @@ class Dump:
         metadata = [(named.get("kind"), map_at(named, "metadata")) for named in (value, *below, *owners)]
         about = [key for kind, names in metadata for key in (text_of(names.get("uid")), _place(kind, names))]
         events = [event for key in about for event in self._events.get(key, ())]
-        return Surroundings(
-            namespace=namespace, value=value, pods=pods, owners=owners, events=events, queued=self._queued.get(namespace, [])
-        )
+        deployment = next((owner for owner in owners if owner.get("kind") == DEPLOYMENT), None)
+        siblings = [] if deployment is None else [owned for owned in self._below(deployment) if owned.get("kind") == "Pod"][:MOST_PODS]
+        queued = self._queued.get(namespace, [])
+        return Surroundings(namespace=namespace, value=value, pods=pods, owners=owners, siblings=siblings, events=events, queued=queued)
 
     def _owners(self, value: Raw) -> Iterator[Raw]:
         for _ in range(MOST_OWNERS):
-            above = self._by_uid.get(text_of(controlling_owner(map_at(value, "metadata")).get("uid")))
+            metadata = map_at(value, "metadata")
+            owner = controlling_owner(metadata)
+            name = _place(owner.get("kind"), {"namespace": metadata.get("namespace"), "name": owner.get("name")})
+            above = self._by_uid.get(text_of(owner.get("uid")), self._by_uid.get(name))
             if above is None:
                 return
             yield above
             value = above
 
     def _below(self, value: Raw, depth: int = MOST_OWNERS) -> Iterator[Raw]:
-        for owned in self._owned.get(text_of(map_at(value, "metadata").get("uid")), ()) if depth else ():
+        metadata = map_at(value, "metadata")
+        for owned in self._owned.get(text_of(metadata.get("uid")) or _place(value.get("kind"), metadata), ()) if depth else ():
             yield owned
             yield from self._below(owned, depth - 1)
 
@@ -267,4 +285,4 @@ def _about(event: Raw) -> str:
 
 
 def _place(kind: object, names: Mapping[str, object]) -> str:
-    return f"{kind}/{text_of(names.get('namespace'))}/{text_of(names.get('name'))}"
+    return f"{kind}/{text_of(names.get('namespace')) or 'default'}/{text_of(names.get('name'))}"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from analysis.admission.manifests import Manifest, ManifestPod
+from analysis.admission.namespace_limits import fill_amounts, find_refusals, refusal_remarks
 from analysis.admission.queue import label_pods, of_workload, with_ignored
 from analysis.admission.template_edits import project
 from analysis.admission_preview import Admission, AdmittedPod
 from analysis.reviews import audience
+from kube.namespace_limits.refusal import Refusal
 from kube.pod import CONTAINERS
 from kube.tree import Path, TreePatch, dotted, set_at, value_at
 from policies.messages import Place
@@ -26,6 +28,8 @@ class PodResult(AdmittedPod):
     """What becomes of one pod of a manifest."""
 
     subject: ManifestPod
+    refusals: tuple[Refusal, ...] = ()
+    """What ResourceQuotas and LimitRanges refuse of it; ``remarks`` have them as well."""
 
     @property
     def unshown(self) -> dict[Path, Any]:
@@ -109,7 +113,8 @@ def admit_manifest(manifest: Manifest, admission: Admission) -> ManifestResult:
     """Return what becomes of every pod of ``manifest``. If one pod is denied, ``after`` is the unchanged object."""
     snapshot = admission.snapshot
     queue = of_workload(manifest, snapshot)
-    pods = tuple(_pod(subject, admission) for subject in label_pods(manifest, queue, snapshot))
+    subjects = fill_amounts(label_pods(manifest, queue, snapshot), snapshot.cluster)
+    pods = tuple(_pod(manifest, subject, admission) for subject in subjects)
     queue = with_ignored(manifest, queue, snapshot) if any(pod.is_evaluated for pod in pods) else queue
     denied = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()
@@ -141,9 +146,11 @@ def _with(value: Any, edits: Sequence[Edit]) -> Any:
     return patch.tree
 
 
-def _pod(subject: ManifestPod, admission: Admission) -> PodResult:
+def _pod(manifest: Manifest, subject: ManifestPod, admission: Admission) -> PodResult:
     pod = admission.of(subject.review)
-    return PodResult(subject=subject, **{field.name: getattr(pod, field.name) for field in fields(pod)})
+    refusals = find_refusals(manifest, subject, pod.pod, admission.snapshot.cluster)
+    result = PodResult(subject=subject, refusals=refusals, **{field.name: getattr(pod, field.name) for field in fields(pod)})
+    return replace(result, remarks=(*pod.remarks, *refusal_remarks(refusals)))
 
 
 def _field_of(path: Path) -> Path:

@@ -17,6 +17,7 @@ from kube.tree import Path, Raw, kind_of, value_at
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError
 from policies.facts import admission_queues, device_requests
+from policies.facts.cluster_facts import NAMESPACE_LIMITS
 from policies.facts.offered_devices import OPERATOR, STACKS
 from policies.request import Request
 from policies.workloads import parts, pod_schema
@@ -27,9 +28,8 @@ from policies.workloads.templates import workload_of
 
 _CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
 _FACTS = {"Namespace": "", "Node": "", "NodePool": "karpenter.sh"} | dict.fromkeys(STACKS, OPERATOR)
-_FACTS |= dict.fromkeys(("DeviceClass", "ResourceSlice", *_CLAIMS), claim_review.GROUP) | dict.fromkeys(
-    admission_queues.KINDS, admission_queues.GROUP
-)
+_FACTS |= dict.fromkeys(("DeviceClass", "ResourceSlice", *_CLAIMS), claim_review.GROUP) | dict.fromkeys(NAMESPACE_LIMITS, "")
+_FACTS |= dict.fromkeys(admission_queues.KINDS, admission_queues.GROUP)
 """The kinds whose objects are facts about the cluster, and their API groups (``cluster_facts.KINDS``)."""
 _UNREAD_VERSIONS = (f"{claim_review.GROUP}/v1alpha1", f"{claim_review.GROUP}/v1alpha2", f"{claim_review.GROUP}/v1alpha3")
 """API versions of claims whose devices are in other objects, or in fields that no served version has."""
@@ -93,7 +93,7 @@ def fact_of(document: Document, namespace: str) -> Raw | None:
     if not isinstance(value, dict) or not _is_fact(str(value.get("apiVersion")), value.get("kind")):
         return None
     metadata = value.get("metadata")
-    if value["kind"] not in (*_CLAIMS, "LocalQueue") or not isinstance(metadata, dict) or metadata.get("namespace"):
+    if value["kind"] not in (*_CLAIMS, "LocalQueue", *NAMESPACE_LIMITS) or not isinstance(metadata, dict) or metadata.get("namespace"):
         return value
     return {**value, "metadata": {**metadata, "namespace": namespace}}
 

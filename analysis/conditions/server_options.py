@@ -72,9 +72,10 @@ def as_served(options: Options, objects: Mapping[Key, Change], catalog: Catalog)
         capped = [mode for status in statuses if (mode := _capped_mode(status)) is not None]
         options = replace(options, max_mode=min((options.max_mode, *capped), key=MODES.index))
     shown = next((server for status in statuses if (server := map_at(status, "server"))), {})
-    for name, known in (("platforms", tuple(catalog.platforms)), ("queues", QUEUES)):
-        if name in options.follows_server and isinstance(written := shown.get(name), list):
-            options = replace(options, **{name: tuple(word for word in known if word in written)})
+    if "platforms" in options.follows_server and isinstance(written := shown.get("platforms"), list):
+        options = replace(options, platforms=tuple(name for name in catalog.platforms if name in written))
+    if "queues" in options.follows_server and isinstance(written := shown.get("queues"), list):
+        options = replace(options, queues=tuple(name for name in QUEUES if name in written))
     return options
 
 

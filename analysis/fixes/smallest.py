@@ -129,9 +129,9 @@ def offered_amounts(place: Place, requests: Mapping[str, int]) -> Offered:
     """Return what a place has for a pod: of a node what is free, of a NodePool what one machine of it has at most."""
     if isinstance(place, Node):
         amounts = {name: here if (free := place.free(name)) is None else free for name, here in place.allocatable.items()}
-        return Offered(labels={key: (value,) for key, value in place.labels.items()}, amounts=amounts)
+        return Offered(labels={key: (value,) for key, value in place.labels.items()}, amounts=amounts, shared=place.used is None)
     labels = {key: tuple(sorted(one.values)) for key, one in place.requirements.items() if not one.complement}
-    return Offered(labels=labels, amounts=most_devices(place))
+    return Offered(labels=labels, amounts=most_devices(place), shared=bool(place.unchecked))
 
 
 def runs(pod: ReadOnly, fleet: Fleet) -> list[Place]:

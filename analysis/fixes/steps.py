@@ -12,7 +12,7 @@ from analysis.fixes.edits import changed, holders, lower_amount, put, remove, re
 from catalog import Catalog
 from catalog.names import CatalogNames
 from kube.pod import NODE_SELECTOR, TERMS, TOLERATIONS, containers_of
-from kube.requests import PODS
+from kube.requests import PODS, is_native
 from kube.scheduling import Blocker
 from kube.tree import Path, ReadOnly, map_at, maps_in, value_at
 from policies.fixes import Fix, FixKind
@@ -56,6 +56,8 @@ class Offered:
 
     labels: Mapping[str, tuple[str, ...]]
     amounts: Mapping[str, int]
+    shared: bool = False
+    """True if others take an unknown part of its CPU, memory and storage: how much to ask for is not known then."""
 
 
 def alternatives(found: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog: Catalog) -> list[tuple[Steps, ...]] | None:
@@ -76,6 +78,8 @@ def alternatives(found: Sequence[Blocker], pod: ReadOnly, offered: Offered, cata
         else:
             return None
     if short:
+        if offered.shared and any(is_native(blocker.key) for blocker in short):
+            return None
         result.append(tuple(_amounts(short, pod, offered, catalog)))
     names = CatalogNames(catalog)
     if any(names.never_tolerated(key) or any(one.passing for one in same) for key, same in taints.items()):
@@ -173,7 +177,8 @@ def steps_of(fix: Fix, pod: ReadOnly) -> Steps:
         case "rename":
             edits = tuple(rename_resource(pod, fix.name, fix.value))
         case "respell":
-            edits = tuple(_respelt(_selecting(fix.name, pod), *fix.value, pod))
+            unknown, near = fix.value
+            edits = tuple(_respelt(_selecting(fix.name, pod), unknown, near, pod))
         case "relabel":
             edits = _relabelled(_selecting(fix.name, pod), fix.value, pod)
         case _:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from analysis.admission_preview import preview_admission
+from analysis.kueue.quota import quota_phrases
 from kube.scheduling import required_terms
 from kube.taints import HARD, Taint, is_tolerated
-from kube.tree import dotted, map_at, maps_in, text_of
+from kube.tree import Raw, dotted, map_at, maps_in, text_of
 from policies import work_budget
 from policies.facts.admission_queues import KINDS, ClusterQueue, Flavor, Quotas
 from policies.messages import Phrase, phrase
@@ -62,8 +63,8 @@ class FlavorTrial:
         self._known = facts.snapshot.cluster
         self._spent = 0
 
-    def of(self, one: Templated, wanted: Sequence[str]) -> Iterator[Phrase]:
-        """Yield why the queue has no place for the pods of a template, or may give them a wrong one."""
+    def of(self, value: Raw, one: Templated, wanted: Sequence[str]) -> Iterator[Phrase]:
+        """Yield why the queue has no place for the pods of a template of this workload, or may give them a wrong one."""
         shown = {"queue": self._queue.name, "cluster": self._queue.cluster_queue}
         for resource in wanted:
             group = self._queue.found.covering(resource)
@@ -72,6 +73,7 @@ class FlavorTrial:
                 yield phrase("not covered" if covered else "nothing covered", resource=resource, covered=covered, **shown)
             elif found := self._placed(one, group):
                 yield found
+        yield from quota_phrases(value, one, self._owner, shown, self._queue.found, self._known)
 
     def _placed(self, one: Templated, group: Quotas) -> Phrase | None:
         matched = self._matched(one)

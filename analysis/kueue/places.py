@@ -8,7 +8,7 @@ Kinds that are held back by gates are matched by their pods, as Berth leaves the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -19,7 +19,9 @@ from kube.tree import map_at
 from policies import work_budget
 from policies.document import Document, InputError
 from policies.facts.admission_queues import KINDS, ClusterQueue, LocalQueue
+from policies.facts.cluster_facts import ClusterFacts
 from policies.messages import At, Phrase, phrase
+from policies.placement.fleet import OUTLOOKS, Outlook
 from policies.planning import plan
 from policies.pods.actors import QUEUE_NAME
 from policies.pods.projection import extract
@@ -59,6 +61,42 @@ def remarks(value: Any, owner: Owner, facts: NamespaceFacts, around: Around = AL
     return tuple(Remark(code=CODE, found=one, rule=NAME, path=KUEUE.path) for one in found)
 
 
+_NEVER = frozenset(
+    (
+        "no queue near",
+        "no queue others",
+        "no queue",
+        "no cluster queue",
+        "another namespace",
+        "no flavor",
+        "no flavor others",
+        "pods denied",
+        "pods denied others",
+        "too much",
+    )
+)
+_LATER = frozenset(("stopped", "queue full"))
+"""The warnings by what becomes of the workload; others are not certain."""
+
+
+def queue_outlook(warnings: Iterable[Remark]) -> Outlook:
+    """Return what its queue makes of a workload with these warnings: ``now`` without any."""
+    worst: Outlook = "now"
+    for remark in warnings:
+        if remark.code == CODE:
+            name = remark.found.name
+            outlook: Outlook = "never" if name in _NEVER else "later" if name in _LATER else "unknown"
+            worst = max(worst, outlook, key=OUTLOOKS.index)
+    return worst
+
+
+def knows_queue(value: Any, namespace: str, known: ClusterFacts) -> bool:
+    """Return whether all is known that decides in the queue that a workload names, what others have reserved included."""
+    local = known.local_queues.get((namespace, str(map_at(value, "metadata", "labels").get(QUEUE_NAME))))
+    queue = None if local is None else known.cluster_queues.get(local.cluster_queue)
+    return queue is not None and not queue.cohort and queue.reserved is not None
+
+
 def _found(value: Any, owner: Owner, facts: NamespaceFacts, around: Around) -> Iterator[Phrase]:
     pods = islice(pods_of(Document(file="", value=value), owner, facts.snapshot.catalog, around), MOST_TEMPLATES)
     small = [one for one in pods if not isinstance(one, InputError) and work_budget.items(one.pod) <= work_budget.MOST]
@@ -71,7 +109,7 @@ def _found(value: Any, owner: Owner, facts: NamespaceFacts, around: Around) -> I
     elif queue is not None:
         trial = FlavorTrial(owner, facts, queue)
         for template, wanted in every:
-            yield from trial.of(template, wanted)
+            yield from trial.of(value, template, wanted)
 
 
 def _wanted(one: Templated, owner: Owner, facts: NamespaceFacts) -> list[str]:

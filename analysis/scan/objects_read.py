@@ -22,6 +22,8 @@ class Cluster:
     nodepools: Sequence[Raw] = ()
     device_classes: Sequence[Raw] = ()
     node_classes: Sequence[Raw] = ()
+    daemons: Sequence[Raw] = ()
+    """DaemonSets, as far as they are about nodes."""
     slices: Published = field(default_factory=dict)
     """What DRA drivers publish."""
     policies: Sequence[Raw] = ()

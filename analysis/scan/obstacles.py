@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from analysis.scan.finding import Obstacle, PlaceReason, Value
 from catalog.nearest import list_known
 from documents.printable import counted
+from policies.placement import unchecked
 
 MOST_REASONS = 3
 """Reasons that a sentence has; JSON has all."""
@@ -19,13 +20,11 @@ _WANTED: Mapping[str, str] = {
     "Gt": "is not above {values}",
     "Lt": "is not below {values}",
 }
-_UNJUDGED: Mapping[str, str] = {
-    "podAffinity": "pod affinity",
-    "podAntiAffinity": "pod anti-affinity",
-    "topologySpreadConstraints": "topology spread",
-    "volumes": "volumes",
-    "resourceClaims": "resource claims",
-    "schedulingGates": "scheduling gates (a queue may set them)",
+_PLAIN: Mapping[str, str] = {
+    "unschedulable": "cordoned",
+    "static": "static, creates no nodes for pods",
+    "not-ready": "not ready",
+    "claims": "creates no nodes for pods with resource claims, unless Karpenter's support for them is on",
 }
 
 
@@ -37,7 +36,7 @@ def describe_obstacles(values: Mapping[str, Value]) -> str:
         shown.append(f"and {len(reasons) - MOST_REASONS} more")
     unjudged = values.get("unjudged", ())
     if isinstance(unjudged, tuple) and unjudged:
-        shown.append(f"not checked here: {', '.join(_UNJUDGED.get(str(one), str(one)) for one in unjudged)}")
+        shown.append(f"not checked here: {', '.join(unchecked.WORDS.get(str(one), str(one)) for one in unjudged)}")
     return "; ".join(shown) or "no node and no NodePool is known here"
 
 
@@ -72,18 +71,23 @@ def obstacle(one: Obstacle, *, there: bool = True) -> str:
         case "capacity":
             return f"requests {need} {one.key}, at most {have} free"
         case "machines":
-            if one.values:
+            if one.operator:
                 return f"cannot create a node with {one.key} {' or '.join(one.values)}"
-            return f"cannot create a node with {need} {one.key}" + (f" (at most {have})" if one.have else "")
+            if one.values:
+                return f"cannot create a node with {need} {one.key}: its machines have {', '.join(one.values)}"
+            largest = f" (at most {have}{f', {one.found}' if one.found else ''})" if one.have else ""
+            return f"cannot create a node with {need} {one.key}{largest}"
+        case "limits" if one.have <= 0:
+            return f"its limit of {one.key} is used up"
         case "limits":
-            return f"its limit leaves {have} {one.key}, requested: {need}"
+            return f"its limit leaves {have} {one.key}, {'needed by ' + one.found if one.found else 'requested'}: {need}"
         case "ports":
             return f"host port {one.key} is in use"
         case "node-class":
             return f"its machines are unknown to Berth{f' (node class of {one.key})' if one.key else ''}"
         case "name":
             return f"requires the node {' or '.join(one.values)}"
-    return {"unschedulable": "cordoned", "static": "static, creates no nodes for pods", "not-ready": "not ready"}.get(one.kind, one.kind)
+    return _PLAIN.get(one.kind, one.kind)
 
 
 def _amount(name: str, number: int) -> str:

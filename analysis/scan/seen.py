@@ -138,7 +138,7 @@ class ScannedCluster:
 def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> ScannedCluster:
     """Return the cluster in the terms of the findings. ``snapshot``: of the cluster's facts, for what pods ask for."""
     catalog, machines = snapshot.catalog, Machines(snapshot.catalog)
-    places = (*cluster.nodes, *cluster.nodepools, *cluster.device_classes)
+    places = (*cluster.nodes, *cluster.nodepools, *cluster.device_classes, *cluster.node_classes, *cluster.daemons)
     unknown = True if {"Node", "NodePool"} & set(cluster.unread) else None
     fleet = fleet_of(places, catalog=catalog, tables=snapshot.tables, occupants=cluster.occupants, open_ended=unknown)
     by_name = {node.name: node for node in fleet.nodes}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from analysis.admission.manifest_results import AuthorWarning, ManifestResult, PodResult, admit_manifest, author_warnings
 from analysis.admission.manifests import Manifest, ManifestPod
+from analysis.admission.namespace_limits import find_unchecked
 from analysis.admission_preview import Admission
 from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
@@ -17,13 +18,16 @@ from analysis.conditions.server_options import UsedPlatforms
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, PodChange, SearchResult, runs, smallest
 from analysis.fixes.steps import edits_of, steps_of
+from analysis.kueue import places
 from analysis.reviews import audience
-from analysis.why import denied, fixes, queued
+from analysis.why import denied, fixes, queued, rollouts
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
+from analysis.why.gates import read_gates
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages, is_unanswered
 from catalog.prices import MODEL_KEYS, Prices
 from kube.labels import INSTANCE_TYPE
+from kube.namespace_limits.refusal import Refusal
 from kube.node import NodeGroup
 from kube.pod import DEFAULT_SCHEDULER, FINISHED, Pod, PodError
 from kube.scheduling import Wants, wants
@@ -32,8 +36,10 @@ from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
-from policies.placement.fleet import Fleet, best, blockers, outlook
+from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
 from policies.placement.pools import Pool
+from policies.placement.unchecked import Unchecked, in_order
+from policies.pods.actors import QUEUE_NAME
 from policies.request import Request
 from policies.rules.requests_match_limits import denied_amounts
 from policies.state.snapshot import NamespaceFacts
@@ -90,7 +96,7 @@ class Explainer:
             base = replace(base, warnings=self._warnings(outcome))
         if pod is None:
             return base if outcome is None else self._of_outcome(base, outcome)
-        base = replace(base, **_of_pod(pod))
+        base = replace(base, **_of_pod(pod), gates=read_gates(pod, self._snapshot.catalog))
         as_stored = stored(pod, widest(self._snapshot.catalog))
         one = audit_pod(as_stored, facts)
         if base.state == "admitted":
@@ -98,15 +104,17 @@ class Explainer:
         if outcome is not None:
             base = replace(base, edits=_made_from(pod, outcome).edits)
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
+        if placed.outlook != "now":
+            placed = replace(placed, rollout=rollouts.find_rollout(asked, pod, placed.where))
         if outcome is not None:
-            return self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject)
+            return _gated(self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject))
         written = as_written(pod, as_stored, facts)
         if written is not None:
             admitted = (self._advised or self._admission).of(written)
             warned = audience.warned(admitted.remarks, admitted.violations, written.pod)
             warnings = tuple(AuthorWarning((), remark) for remark in warned)
             placed = replace(placed, warnings=warnings, edits=admitted.edits if self._advised is None else ())
-        return self._remedied(placed, None, written)
+        return _gated(self._remedied(placed, None, written))
 
     def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
         """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``)."""
@@ -133,21 +141,44 @@ class Explainer:
         pod = denied.decisive(outcome, self._fleet)
         if pod.violations:
             return self._admissible(replace(base, state="denied", denials=pod.violations, policies=pod.matched), outcome)
-        base = replace(base, policies=pod.matched, audit_outcomes=pod.audit_outcomes, edits=pod.edits)
+        said = () if outcome.queue is None else outcome.queue.remarks
+        base = replace(
+            base,
+            policies=pod.matched,
+            audit_outcomes=pod.audit_outcomes,
+            edits=pod.edits,
+            refusals=pod.refusals,
+            gates=read_gates(pod.pod, self._snapshot.catalog),
+            unchecked=tuple(self._unchecked_before(outcome.manifest)),
+        )
         if base.state == "denied":
             return base
         if base.state == "proposed" and (invalid := next(_invalid(outcome), None)) is not None:
             return self._corrected(base, outcome.manifest, *invalid)
-        return self._remedied(self._placed(base, wants(pod.pod)), outcome.manifest, pod.subject)
+        placed = self._placed(base, wants(pod.pod))
+        before = max(_refused_outlook(pod.refusals), places.queue_outlook(said), key=OUTLOOKS.index)
+        if before == "never":
+            return replace(placed, outlook="never")
+        if before != "now":
+            return _at_best(placed, before)
+        return _gated(self._remedied(placed, outcome.manifest, pod.subject))
+
+    def _unchecked_before(self, manifest: Manifest) -> Iterator[Unchecked]:
+        """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
+        known = self._snapshot.cluster
+        yield from find_unchecked(manifest.namespace, known)
+        if QUEUE_NAME in map_at(manifest.value, "metadata", "labels") and not places.knows_queue(manifest.value, manifest.namespace, known):
+            yield "queues"
 
     def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
-        unjudged = (*wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else (f"scheduler {wanted.scheduler}",)))
+        unchecked = {*base.unchecked, *wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else ("scheduler",))}
         if self._fleet is None:
-            return replace(base, unjudged=unjudged)
+            return replace(base, unchecked=in_order({*unchecked, "nodes"}))
+        unchecked.update(self._fleet.unchecked(wanted))
         where = [_of_group(wanted, group, self._fleet) for group in self._fleet.groups]
         where += [_of_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
-        return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unjudged=unjudged)
+        return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unchecked=in_order(unchecked))
 
     def _remedied(self, base: Explanation, manifest: Manifest | None, subject: ManifestPod | Request | None) -> Explanation:
         """Search the smallest change, of the manifest that makes the pods, or of the pod."""
@@ -223,6 +254,24 @@ def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Expla
     return replace(base, policies=one.matched, audit_outcomes=one.audit_outcomes, missing=one.missing, outgrown=one.violations)
 
 
+def _at_best(explanation: Explanation, outlook: Outlook) -> Explanation:
+    """Return the explanation with an outlook that is no better than this; one that is not known stays so."""
+    return replace(explanation, outlook=explanation.outlook and max(outlook, explanation.outlook, key=OUTLOOKS.index))
+
+
+def _gated(explanation: Explanation) -> Explanation:
+    """Return the explanation of a pod with its gates, if it has any, among what is checked."""
+    if not explanation.gates:
+        return explanation
+    return _at_best(replace(explanation, unchecked=tuple(n for n in explanation.unchecked if n != "schedulingGates")), "later")
+
+
+def _refused_outlook(refusals: Iterable[Refusal]) -> Outlook:
+    """Return what ResourceQuotas and LimitRanges make of a pod: room for some pods of the workload is room for this one."""
+    every = [refusal for refusal in refusals if refusal.kind != "some"]
+    return "now" if not every else "later" if all(refusal.passing for refusal in every) else "never"
+
+
 def _invalid(outcome: ManifestResult) -> Iterator[tuple[PodResult, tuple[Violation, ...]]]:
     """Yield each pod of an object with amounts that Kubernetes itself denies.
 
@@ -252,7 +301,6 @@ def _of_pod(pod: Raw) -> dict[str, Any]:
         "since": text_of(metadata.get("creationTimestamp")),
         "node": text_of(spec.get("nodeName")),
         "nominated": text_of(status.get("nominatedNodeName")),
-        "gates": tuple(text_of(one.get("name")) for one in maps_in(spec.get("schedulingGates"))),
     }
 
 

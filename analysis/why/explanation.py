@@ -10,6 +10,8 @@ from analysis.admission.manifest_results import AuthorWarning
 from analysis.conditions.server_options import UsedPlatforms
 from analysis.fixes.smallest import PodChange, SearchResult
 from analysis.kueue.waiting import QueuePosition
+from analysis.why.gates import SchedulingGate
+from kube.namespace_limits.refusal import Refusal
 from kube.scheduling import Blocker
 from kube.tree import Path, map_at, maps_in
 from policies.patch.record import Entry
@@ -40,6 +42,19 @@ class Queued(NamedTuple):
     """What that means, in plain words."""
     next: str
     """What to type next, or to write."""
+
+
+class RolloutWait(NamedTuple):
+    """A rolling update whose new pod waits for devices that its old pods hold."""
+
+    deployment: str
+    resource: str
+    surge: int
+    """Pods that the Deployment starts before it ends one (``maxSurge``, resolved)."""
+    holders: tuple[str, ...]
+    """The old pods."""
+    owner: str
+    """``InferenceService llm`` where something else writes the Deployment; else ""."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +123,7 @@ class Explanation:
     since: str = ""
     node: str = ""
     nominated: str = ""
-    gates: tuple[str, ...] = ()
+    gates: tuple[SchedulingGate, ...] = ()
     suspended: bool = False
     """``spec.suspend`` of the workload: it makes no pods until a queue, or somebody, resumes it."""
     queue: Queued | None = None
@@ -121,7 +136,11 @@ class Explanation:
     where: tuple[PlaceKind, ...] = ()
     outlook: Outlook | None = None
     """Of all places; None if places are not known."""
-    unjudged: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    """What decides about it and was not checked: values of ``Unchecked``, in the order of its words."""
+    refusals: tuple[Refusal, ...] = ()
+    """What ResourceQuotas and LimitRanges refuse of pods that are not created yet; ``warnings`` say it."""
+    rollout: RolloutWait | None = None
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
     unread_policies: bool = False

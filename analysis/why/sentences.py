@@ -8,22 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis.why.explanation import Explanation, PlaceKind, Remedy
+from analysis.why.explanation import Explanation, PlaceKind, Remedy, RolloutWait
+from analysis.why.gates import describe_gates
 from catalog.nearest import list_known
 from documents import yaml_writer
 from documents.printable import counted
+from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
 from policies.verdict import Edit
 
-UNJUDGED = {
-    "podAffinity": "affinity to other pods",
-    "podAntiAffinity": "anti-affinity to other pods",
-    "topologySpreadConstraints": "topology spread",
-    "volumes": "volumes",
-    "resourceClaims": "resource claims",
-    "schedulingGates": "scheduling gates",
-}
 THEN = {
     "later": "It then waits until a node is free: all nodes that can run it are full now.",
     "never": "It still can never be scheduled as written: this change only fixes what policies deny.",
@@ -62,10 +56,12 @@ def blocker(one: Blocker) -> str:
         case "machines" if one.operator:
             return f"creates no machine with {condition(one)}{'' if one.certain else ' that Berth knows'}"
         case "machines":
-            most = f"; its largest has {one.have}" if one.have else ""
-            return f"creates no machine with {format_amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{most}"
+            return f"creates no machine with {format_amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{_largest(one)}"
+        case "limits" if one.have <= 0:
+            return f"its limit of {one.key} (spec.limits) is used up, so it creates no machine"
         case "limits":
-            return f"its limits leave {_bare(one.key, max(0, one.have))} {one.key}; a machine needs {_bare(one.key, one.need)}"
+            machine = f"its smallest machine that fits, {one.found}," if one.found else "a machine"
+            return f"its limit leaves {format_amount(one.key, one.have)}; {machine} needs {_bare(one.key, one.need)}"
         case "node-class":
             of_class = f"of its node class ({one.key}) " if one.key else ""
             return f"the machines {of_class}that it creates are unknown to Berth"
@@ -73,6 +69,20 @@ def blocker(one: Blocker) -> str:
             return "has a fixed number of nodes and creates none for pods"
         case "not-ready":
             return "Karpenter does not use it now: it is not ready or is being deleted"
+        case "claims":
+            return "Karpenter creates no node for a pod with resource claims, unless its support for them (DRA) is switched on"
+
+
+def _largest(blocker: Blocker) -> str:
+    """Return what the machine has that comes nearest."""
+    if not blocker.have and blocker.found:
+        return f": its cloud reports no {blocker.key} of {blocker.found}"
+    if not blocker.have:
+        return f"; its machines have {', '.join(blocker.values)}" if blocker.values else ""
+    if blocker.key in COMPUTE or blocker.key in ("ephemeral-storage", PODS):
+        return f"; {blocker.found or 'the nearest'} has {_bare(blocker.key, blocker.have)} for pods"
+    largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"
+    return f"; {largest} has {blocker.have}"
 
 
 def blocker_of(explanation: Explanation, place_blocker: Blocker) -> str:
@@ -145,7 +155,7 @@ def state(explanation: Explanation, now: datetime) -> str:
     pods = f"; its pods: {_counted(explanation.phases)}" if sum(explanation.phases.values()) > 1 else ""
     match explanation.state:
         case "pending":
-            gates = f", gated by {list_some(explanation.gates)}" if explanation.gates else ""
+            gates = f", gated by {list_some(describe_gates(explanation.gates))}" if explanation.gates else ""
             is_ = f"Pending, created {since(explanation.since, now)}{gates}"
         case "denied":
             is_ = "its pods are denied"
@@ -172,8 +182,24 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
     for pool, machines in remedy.buys.items():
         name, usd = machines[0] if machines else ("a machine", None)
         price = "" if usd is None else f" ({usd:.2f} USD per hour on demand)"
-        others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
+        cheapest = f", the cheapest known of {len(machines)}" if usd is not None else f" or {counted(len(machines) - 1, 'other machine')}"
+        others = cheapest if len(machines) > 1 else ""
         yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
+
+
+def rollout_lines(wait: RolloutWait, namespace: str) -> Iterator[str]:
+    """Yield why a new pod of a rolling update waits, and what to type."""
+    pods = list_some(wait.holders)
+    hold = "holds" if len(wait.holders) == 1 else "hold"
+    yield (
+        f"It is a new pod of a rolling update: Deployment {wait.deployment} ends no old pod before a new one is ready (maxSurge "
+        f"{wait.surge}, maxUnavailable 0), and {pods} of the same Deployment {hold} the {wait.resource} that it waits for."
+    )
+    change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
+    if wait.owner:
+        yield f"Set maxSurge: 0 and maxUnavailable: 1 in {wait.owner}, which writes the Deployment."
+    else:
+        yield f"To end an old pod first: kubectl patch deployment {wait.deployment} -n {namespace} -p '{change}'"
 
 
 def describe_place(place: PlaceKind) -> str:

@@ -26,12 +26,14 @@ class Surroundings:
     """Itself, or those that it owns."""
     owners: Sequence[Raw] = ()
     """Of the object: the nearest first."""
+    siblings: Sequence[Raw] = ()
+    """Of a pod: all pods of the Deployment that makes it."""
     events: Sequence[Raw] = ()
     """About the object, its pods, and what lies between."""
     queued: Sequence[Raw] = ()
     """Kueue's Workloads of the namespace."""
     places: Sequence[Raw] = ()
-    """Nodes, NodePools, DeviceClasses."""
+    """The objects by which places are known (``policies.placement.fleet.KINDS``)."""
     occupants: Sequence[Occupant] | None = None
     """None if not all pods could be read."""
     objects: Mapping[Key, Change] = field(default_factory=dict)

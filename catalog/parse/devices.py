@@ -71,6 +71,9 @@ MACHINE = struct_of(
     not_on=PLATFORMS,
     uncounted=PLATFORMS,
     network=mapped(COUNT),
+    **each("vcpus pods", COUNT),
+    memory_mib=("memoryMiB", COUNT),
+    arch=WordChoice(values=("amd64", "arm64")),
     resource=field_of("resource"),
     attributes=field_of("attributes", mapped(LABEL)),
 )

@@ -9,6 +9,7 @@ from analysis.admission import report
 from analysis.conditions.server_options import describe_platforms
 from analysis.why import fixes, queued, sentences
 from analysis.why.explanation import Explanation, Remedy, Told
+from analysis.why.gates import describe_gates
 from analysis.why.sentences import list_some
 from cli.output import stderr
 from cli.output.table import Styled
@@ -16,6 +17,7 @@ from cli.terminal.screen import PLAIN, Style, Terminal
 from documents.printable import counted, printable
 from kube.pod import field_of
 from kube.tree import dotted
+from policies.placement import unchecked
 from policies.verdict import Violation
 
 MOST_PLACES = 6
@@ -64,8 +66,10 @@ def _words(told: Iterable[Told], now: datetime) -> Iterator[str]:
 
 
 def _places(found: Explanation) -> Iterator[str | Styled]:
-    if found.outlook is None:
+    if found.outlook is None or "nodes" in found.unchecked:
         if found.state in ("pending", "proposed"):
+            if found.outlook == "never":
+                yield from _verdict(found)
             yield "Nodes are unknown here, so there are no reasons by node and no fix."
             yield "Add a dump of them: --from nodes.yaml, and --kubeconfig FILE if a cluster is read."
         return
@@ -81,23 +85,37 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
             yield f"    and {len(one.blockers) - MOST_REASONS} more reasons"
     if len(found.where) > MOST_PLACES:
         yield f"  and {len(found.where) - MOST_PLACES} more groups with more blockers: {stderr.name()} why -o json"
-    if found.unjudged:
-        yield f"Not checked: {list_some(sentences.UNJUDGED.get(name, name) for name in found.unjudged)}; see the scheduler's message."
     yield ""
     yield from _verdict(found)
 
 
 def _verdict(found: Explanation) -> Iterator[str | Styled]:
+    not_checked = unchecked.words(found.unchecked)
     if found.outlook == "now":
-        if found.unjudged:
-            yield "Only what is not checked can block it."
-        else:
-            yield Styled("No blocker found: it fits now.", "good")
+        blocker = "No blocker found, except the warnings above" if found.warnings else "No blocker found"
+        some = f"{blocker}; not checked: {not_checked}." if not_checked else f"{blocker}."
+        yield Styled(f"{blocker}: it fits now.", "good") if not (not_checked or found.refusals) else some
         return
-    if found.outlook == "later":
+    if not_checked:
+        yield f"Not checked: {not_checked}."
+    if found.rollout is not None:
+        yield from sentences.rollout_lines(found.rollout, found.namespace)
+        return
+    if found.gates:
+        gates = list_some(describe_gates(found.gates))
+        yield Styled(f"No scheduler considers it until its scheduling gates are removed: {gates}.", "unsure")
+    if found.gates and found.outlook == "later" and found.remedy is None:
+        return
+    if found.refusals and found.outlook in ("later", "never"):
+        ends = "until the warnings above are dealt with" if found.outlook == "never" else "until other pods of the namespace end"
+        yield Styled(f"Its pods are not created {ends}.", "bad")
+    elif found.outlook == "later":
         yield "It needs no change: it waits until what blocks it ends, such as other pods."
     elif found.outlook == "never":
         yield Styled("It can never be scheduled as written.", "bad")
+    elif found.outlook == "unknown" and any(place.outlook == "now" for place in found.where):
+        yield "No blocker found; what is not checked decides whether it can be scheduled."
+        return
     elif found.outlook == "unknown":
         yield "It is unknown whether it can be scheduled: not all nodes, machines or schedulers are known here."
     remedy = found.remedy

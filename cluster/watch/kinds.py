@@ -12,12 +12,14 @@ from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLIC
 from analysis.world.happenings import NOT_CREATED
 from cluster.watch.trims import (
     amounts_alone,
+    daemon_alone,
     discovery_alone,
     event_alone,
     labels_alone,
     node,
     owner_alone,
     quotas_alone,
+    quotas_and_usage,
     requests_alone,
     slice_alone,
     spec_alone,
@@ -280,10 +282,15 @@ RESOURCE_QUOTAS = Watched(
     most_objects=100_000,
     trim=amounts_alone,
 )
+LIMIT_RANGES = replace(RESOURCE_QUOTAS, kind="LimitRange", plural="limitranges", trim=untrimmed)
+NAMESPACE_LIMITS = (replace(RESOURCE_QUOTAS, trim=untrimmed), LIMIT_RANGES)
+"""What a namespace lets its pods request, with what is used of it: for answers about one pod."""
 ENDPOINT_SLICES = Watched(
     kind="EndpointSlice", plural="endpointslices", group="discovery.k8s.io", versions=("v1",), namespaced=True, trim=untrimmed
 )
-_OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, ENDPOINT_SLICES)
+DAEMONS = replace(_workload("DaemonSet", "daemonsets", "apps"), namespaced=False, need="advice", trim=daemon_alone)
+"""DaemonSets of all namespaces, for what their pods take of new nodes."""
+_OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, LIMIT_RANGES, ENDPOINT_SLICES)
 EVENTS = Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, need="advice", trim=event_alone)
 BERTH_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reportingComponent={CONTROLLER}"),))
 POD_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reason={NOT_CREATED}"),))
@@ -311,6 +318,6 @@ def status_path(key: Key) -> str:
 
 
 def with_offers(kinds: Iterable[Watched]) -> Iterator[Watched]:
-    """Yield the kinds, nodes and NodePools with what they offer."""
-    trims = {"Node": whole_node, "NodePool": with_status}
+    """Yield the kinds, nodes and NodePools with what they offer, ClusterQueues with what is reserved of them."""
+    trims = {"Node": whole_node, "NodePool": with_status, "ClusterQueue": quotas_and_usage}
     return (replace(kind, trim=trims.get(kind.kind, kind.trim)) for kind in kinds)

@@ -115,8 +115,15 @@ def discovery_alone(value: Raw, api_version: str, kind: str) -> Raw:
 
 
 def quotas_alone(value: Raw, api_version: str, kind: str) -> Raw:
-    """Trim a ClusterQueue to the flavors of devices, without amounts and who uses them."""
+    """Trim a ClusterQueue to its flavors and their amounts, without who uses them."""
     return spec_alone(value, api_version, kind) | {"spec": admission_queues.slimmed(value)}
+
+
+def quotas_and_usage(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a ClusterQueue to its flavors, their amounts, and what is reserved of them."""
+    status = map_at(value, "status")
+    part = {field: status[field] for field in ("flavorsReservation",) if field in status}
+    return quotas_alone(value, api_version, kind) | {"status": part}
 
 
 def owner_alone(value: Raw, api_version: str, kind: str) -> Raw:
@@ -188,13 +195,24 @@ class PodTrim:
 
     def _about_nodes(self, pod: StoredPod, spec: Mapping[Any, Any]) -> Raw:
         """Return the part of the spec that is about nodes, with the metadata that is judged."""
-        part = {field: spec[field] for field in ABOUT_NODES if field in spec}
-        part |= {field: [_container(container) for container in spec[field]] for field in CONTAINERS if isinstance(spec.get(field), list)}
-        if isinstance(spec.get("volumes"), list):
-            part["volumes"] = [{kind: {} for kind in map_at(volume)} for volume in spec["volumes"]]
-        whole = {"metadata": json.loads(pod.shared).get("metadata", {}), "spec": part}
+        whole = {"metadata": json.loads(pod.shared).get("metadata", {}), "spec": _placed(spec)}
         about: Raw = self._once(json.dumps(whole, sort_keys=True), whole)
         return about
+
+
+def daemon_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a DaemonSet to the part of its pod template that is about nodes."""
+    template = {"spec": _placed(map_at(value, "spec", "template", "spec"))}
+    return {"apiVersion": api_version, "kind": kind, "metadata": kept_metadata(value), "spec": {"template": template}}
+
+
+def _placed(spec: Mapping[Any, Any]) -> Raw:
+    """Return the part of a pod's spec that is about nodes."""
+    part = {field: spec[field] for field in ABOUT_NODES if field in spec}
+    part |= {field: [_container(container) for container in spec[field]] for field in CONTAINERS if isinstance(spec.get(field), list)}
+    if isinstance(spec.get("volumes"), list):
+        part["volumes"] = [{kind: {} for kind in map_at(volume)} for volume in spec["volumes"]]
+    return part
 
 
 def _container(value: Any) -> Raw:

@@ -15,6 +15,7 @@ from analysis.why.explanation import Explanation
 from console.job.answer import JobAnswer
 from console.job.verdict import WORDS
 from kube.tree import dotted
+from policies.placement import unchecked
 
 MOST_OFFERED = 500
 """Names in a list to choose from."""
@@ -42,7 +43,7 @@ def show_answer(one: JobAnswer, now: datetime) -> Mapping[str, Any]:
         "warnings": [] if found is None else [report.warning_line(warning).strip() for warning in found.warnings],
         "told": [] if found is None else [(f"{t.who}, {t.reason}, {sentences.since(t.at, now)}", t.text) for t in found.told],
         "places": [] if found is None else found.where,
-        "unjudged": "" if found is None else sentences.list_some(sentences.UNJUDGED.get(name, name) for name in found.unjudged),
+        "unchecked": "" if found is None else unchecked.words(found.unchecked),
         "steps": [] if remedy is None else [sentences.edit(edit) for edit in (*remedy.edits, *remedy.edits_beside)],
         "comes_to": [] if remedy is None or not remedy.edits else list(sentences.comes_to(remedy)),
         "notes": [] if found is None else list(_notes(found)),

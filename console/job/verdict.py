@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from analysis.admission import report
 from analysis.admission.manifest_results import ManifestResult
 from analysis.why.explanation import Explanation
+from analysis.why.gates import describe_gates
 from analysis.why.sentences import list_some
 from policies.verdict import Violation
 
@@ -69,7 +70,7 @@ def of_object(found: Explanation) -> VerdictSentence:
                 return VerdictSentence("good", f"It was admitted and scheduled on node {found.node}.")
             return VerdictSentence("plain", f"It has finished ({list_some(found.phases)}).")
         case "pending" if found.gates:
-            return VerdictSentence("warn", f"It is pending because of its scheduling gates: {list_some(found.gates)}.")
+            return VerdictSentence("warn", f"It is pending because of its scheduling gates: {list_some(describe_gates(found.gates))}.")
         case "pending":
             return _PENDING[_soon(found)]
         case "denied" if found.unanswered:
@@ -92,6 +93,6 @@ def _denied(what: str, violations: list[Violation]) -> VerdictSentence:
 def _soon(found: Explanation) -> str | None:
     if found.outlook != "now":
         return found.outlook
-    if CLAIMS in found.unjudged:  # devices: whether one is free is what the claim decides
+    if CLAIMS in found.unchecked:  # devices: whether one is free is what the claim decides
         return "unknown"
     return "now" if any(one.outlook == "now" and not one.pool for one in found.where) or not found.where else "made"

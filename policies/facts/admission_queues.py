@@ -3,11 +3,11 @@ names for it). No content of an object makes a reader raise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kube.labels import LabelSelector, selector_of
-from kube.requests import is_native
+from kube.requests import is_native, to_units
 from kube.taints import Taint, taints_in
 from kube.tree import map_at, maps_in, text_of, texts_at
 
@@ -49,14 +49,31 @@ class Quotas(NamedTuple):
     """In the order in which Kueue tries them."""
 
 
+class FlavorQuota(NamedTuple):
+    """How much of a resource a ClusterQueue has in one flavor, in the units of ``kube.requests``."""
+
+    flavor: str
+    resource: str
+    nominal: int
+    borrowing: int | None = None
+    """The most that it may borrow from its cohort; None: any amount."""
+    lending: int | None = None
+    """The most that it lends to its cohort; None: all."""
+
+
 class ClusterQueue(NamedTuple):
-    """A ClusterQueue without its amounts."""
+    """A ClusterQueue."""
 
     groups: tuple[Quotas, ...] = ()
     stopped: str = ""
     """``Hold`` or ``HoldAndDrain``, under which nothing more is admitted; else ""."""
     takes: LabelSelector | None = LabelSelector()
     """The namespaces whose workloads it admits; None for null, which is none of them. One that can't be read is any."""
+
+    quotas: tuple[FlavorQuota, ...] = ()
+    cohort: str = ""
+    reserved: tuple[tuple[tuple[str, str], int], ...] | None = None
+    """((flavor, resource), what workloads have reserved), sorted; None if that is not known: the server does not follow it."""
 
     def covering(self, resource: str) -> Quotas | None:
         """Return the group of a resource: at most one covers it (the CRD's own rule)."""
@@ -89,7 +106,14 @@ def flavor(thing: Any) -> Flavor:
 def cluster_queue(thing: Any) -> ClusterQueue:
     """Return a ClusterQueue."""
     groups = tuple(_quotas(group) for group in maps_in(map_at(thing, "spec").get("resourceGroups")))
-    return ClusterQueue(tuple(group for group in groups if group.resources), _stopped(thing), _takes(map_at(thing, "spec")))
+    return ClusterQueue(
+        tuple(group for group in groups if group.resources),
+        _stopped(thing),
+        _takes(map_at(thing, "spec")),
+        tuple(quota for group in maps_in(map_at(thing, "spec").get("resourceGroups")) for quota in _flavor_quotas(group)),
+        text_of(map_at(thing, "spec").get("cohortName")) or text_of(map_at(thing, "spec").get("cohort")),
+        _reserved(map_at(thing, "status")),
+    )
 
 
 def local_queue(thing: Any) -> LocalQueue:
@@ -98,23 +122,42 @@ def local_queue(thing: Any) -> LocalQueue:
 
 
 def slimmed(thing: Any) -> dict[str, Any]:
-    """Return the part of a ClusterQueue's spec that is read: the rest is mostly amounts."""
-    one = cluster_queue(thing)
-    groups = [{"coveredResources": list(g.resources), "flavors": [{"name": name} for name in g.flavors]} for g in one.groups]
-    selector = map_at(thing, "spec").get("namespaceSelector")
-    return {"resourceGroups": groups, "namespaceSelector": selector, **({"stopPolicy": one.stopped} if one.stopped else {})}
+    """Return the part of a ClusterQueue's spec that is read."""
+    spec = map_at(thing, "spec")
+    return {field: spec[field] for field in ("resourceGroups", "namespaceSelector", "stopPolicy", "cohort", "cohortName") if field in spec}
 
 
-def followed(kinds: Iterable[str]) -> dict[tuple[str, str, str], Mapping[str, Any] | None]:
-    """Return the changes by which all objects of these kinds, and of no others of Kueue's, are known from now on."""
+def followed(kinds: Iterable[str], among: Iterable[str] = KINDS) -> dict[tuple[str, str, str], Mapping[str, Any] | None]:
+    """Return the changes by which all objects of these kinds, and of no others of those ``among`` which they are, are known from now on."""
     whole = frozenset(kinds)
-    return {(FOLLOWED, "", kind): {} if kind in whole else None for kind in KINDS}
+    return {(FOLLOWED, "", kind): {} if kind in whole else None for kind in among}
 
 
 def _quotas(group: Mapping[Any, Any]) -> Quotas:
     covered = group.get("coveredResources")
     resources = tuple(name for name in map(text_of, covered) if not is_native(name)) if isinstance(covered, list) else ()
     return Quotas(resources, tuple(text_of(one.get("name")) for one in maps_in(group.get("flavors"))))
+
+
+def _flavor_quotas(group: Mapping[Any, Any]) -> Iterator[FlavorQuota]:
+    for offered in maps_in(group.get("flavors")):
+        for quota in maps_in(offered.get("resources")):
+            resource = text_of(quota.get("name"))
+            nominal, *bounds = (to_units(resource, quota.get(name)) for name in ("nominalQuota", "borrowingLimit", "lendingLimit"))
+            if nominal is not None:
+                yield FlavorQuota(text_of(offered.get("name")), resource, nominal, *bounds)
+
+
+def _reserved(status: Mapping[Any, Any]) -> tuple[tuple[tuple[str, str], int], ...] | None:
+    if "flavorsReservation" not in status:
+        return None
+    totals = {
+        (text_of(flavor.get("name")), resource): total
+        for flavor in maps_in(status.get("flavorsReservation"))
+        for usage in maps_in(flavor.get("resources"))
+        if (total := to_units(resource := text_of(usage.get("name")), usage.get("total"))) is not None
+    }
+    return tuple(sorted(totals.items()))
 
 
 def _takes(spec: Mapping[Any, Any]) -> LabelSelector | None:

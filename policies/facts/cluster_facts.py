@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
 from kube import duration
+from kube.namespace_limits.limit_range import LimitRange, read_limit_range
+from kube.namespace_limits.resource_quota import ResourceQuota, read_quota
 from kube.node import read_node
 from kube.taints import Taint
 from kube.tree import map_at, maps_in, text_of, texts_at
@@ -23,10 +25,12 @@ Requirement = tuple[str, str, tuple[str, ...]]
 Key = str | tuple[str, ...]
 Part = Literal[
     "namespaces", "nodes", "taints", "resources", "places", "offerings", "nodepool_grace", "nodepools", "pool_specs", "device_classes",
-    "claims", "slices", "stacks", "flavors", "cluster_queues", "local_queues", "followed",
+    "claims", "slices", "stacks", "flavors", "cluster_queues", "local_queues", "quotas", "limit_ranges", "followed",
 ]  # fmt: skip
 _OTHERS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 KINDS = (*_OTHERS, *STACKS, *admission_queues.KINDS)
+NAMESPACE_LIMITS = ("ResourceQuota", "LimitRange")
+"""Kinds that no decision rests on: only commands and the console read them."""
 
 
 class NodePool(NamedTuple):
@@ -78,8 +82,11 @@ class ClusterFacts:
     cluster_queues: Mapping[str, ClusterQueue] = field(default_factory=dict)
     local_queues: Mapping[tuple[str, str], LocalQueue] = field(default_factory=dict)
     """(namespace, name) -> LocalQueue."""
+    quotas: Mapping[tuple[str, str], ResourceQuota] = field(default_factory=dict)
+    """(namespace, name) -> ResourceQuota."""
+    limit_ranges: Mapping[tuple[str, str], LimitRange] = field(default_factory=dict)
     followed: Mapping[str, bool] = field(default_factory=dict)
-    """The kinds of Kueue's of which all objects are known."""
+    """The kinds of Kueue's, and of ``NAMESPACE_LIMITS`` in the namespaces that were read, of which all objects are known."""
 
     def driver(self, device_class: str) -> str:
         """Return the driver of a class; if unknown, the class's own name, as published ones are named after theirs."""
@@ -158,8 +165,7 @@ def read_facts(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None)
         case "DeviceClass":
             return (FactEntry("device_classes", name, device_requests.device_class(thing)),)
         case "ResourceClaim" | "ResourceClaimTemplate":
-            namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
-            return (FactEntry("claims", (kind, namespace, name), device_requests.claim(kind, thing)),)
+            return (FactEntry("claims", (kind, _namespace(thing), name), device_requests.claim(kind, thing)),)
         case "ResourceSlice":
             return (FactEntry("slices", name, slice_of(thing)),)
         case "ClusterPolicy" | "GPUCluster" if (stack := stack_of(kind, thing)) is not None:
@@ -169,14 +175,21 @@ def read_facts(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None)
         case "ClusterQueue" if admission_queues.is_kueues(thing):
             return (FactEntry("cluster_queues", name, admission_queues.cluster_queue(thing)),)
         case "LocalQueue" if admission_queues.is_kueues(thing):
-            namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
-            return (FactEntry("local_queues", (namespace, name), admission_queues.local_queue(thing)),)
+            return (FactEntry("local_queues", (_namespace(thing), name), admission_queues.local_queue(thing)),)
+        case "ResourceQuota":
+            return (FactEntry("quotas", (_namespace(thing), name), read_quota(thing)),)
+        case "LimitRange":
+            return (FactEntry("limit_ranges", (_namespace(thing), name), read_limit_range(thing)),)
         case admission_queues.FOLLOWED:
             return (FactEntry("followed", name, value=True),)
     return ()
 
 
 # --- what is in an object, whatever it is -------------------------------------------------------------------
+
+
+def _namespace(thing: Any) -> str:
+    return text_of(map_at(thing, "metadata").get("namespace")) or "default"
 
 
 def _nodepool(thing: Any) -> NodePool:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from kube.labels import CAST_AI, NODE_POOL, SCALED_BY_CLOUD
 from kube.node import Node
-from kube.requests import is_native
 from kube.taints import Taint, passes
 from kube.tree import map_at, maps_in, text_of
 
@@ -52,7 +51,7 @@ def _shared(place: NodePlace) -> NodePlace:
 
 def node_place(node: Node, labels: Mapping[str, str]) -> NodePlace:
     """Return the kind of a node. ``labels``: those of its labels that are read."""
-    devices = ((name, amount) for name, amount in node.capacity.items() if amount > 0 and not is_native(name))
+    devices = ((name, amount) for name in node.extended if (amount := node.offered(name)) > 0)
     return _shared(
         NodePlace(
             labels=tuple(sorted(labels.items())),
@@ -92,6 +91,10 @@ class KnownPlaces:
         self.prepared: Any = None
         """What ``policies.rules.no_place`` makes of them under the tables of their snapshot."""
         self._hash = hash((kinds, pools))
+
+    def values(self, key: str) -> frozenset[str]:
+        """Return the values of a label that nodes with devices have."""
+        return frozenset(value for kind in self.kinds for name, value in kind.labels if name == key)
 
     def __hash__(self) -> int:
         return self._hash

@@ -57,6 +57,7 @@ ROWS = (
         "a default that does not apply",
         unread="node defaults do not apply: no platform in use knows {authored}",
         nothing_left="default {constraints:and} does not apply: it conflicts with what is required or requested",
+        on_no_node="default {constraints:and} does not apply: no node of the cluster has it, and no NodePool creates one",
         actor="default {axis} does not apply: no default selects nodes for {actor:and}",
         not_there="default nodeTemplate {name} does not apply: it does not exist",
         not_allowed="default nodeTemplate {name} does not apply: no ClusterGPUPolicy allows it here (allow.nodeTemplates)",
@@ -94,6 +95,8 @@ ROWS = (
         several='MIG slice {size} skipped: container "{container}" requests more than one whole GPU',
         nowhere="MIG slice {size} skipped: no allowed node on {platforms} has one; declare such nodes in a GPUNodeTemplate"
         " (gpus.migProfiles) or with --catalog",
+        not_offered="MIG slice {size} skipped: no node of the cluster offers one, and no NodePool creates one; set up MIG on some nodes, or"
+        " declare nodes to come in a GPUNodeTemplate (gpus.migProfiles)",
         any_platform="MIG slice {size} skipped: no allowed node on any platform has one; declare such nodes in a GPUNodeTemplate"
         " (gpus.migProfiles) or with --catalog",
     ),
@@ -164,8 +167,7 @@ ROWS = (
         of_edits=True,
         template="the pod selects no nodes, so it only gets those of GPUNodeTemplate {template}; for others, set {selector} {key} (default"
         " of {policies:and})",
-        machine="the pod selects no GPU, so it only gets {constraints:and}; for another, set {selector} {key} (default of {policies:and})",
-        machine_by_value="the pod selects no GPU, so it only gets {constraints:and}; for another, set {selector} {key}: {value} (default"
+        machine="the pod selects no GPU, so it only gets {constraints:and}; for another, set {selector} {key}: {value} (default"
         " of {policies:and})",
     ),
     _to_author(  # the author wrote another grace period, or none; the edit is counted
@@ -292,6 +294,12 @@ ROWS = (
         no_flavor_others="no flavor of queue {queue} ({cluster}) fits {template}, so it never runs: {why}; {fix}. {others:;}",
         pods_denied="queue {queue} ({cluster}) admits {template}, but its pods never run: {why}; {fix}",
         pods_denied_others="queue {queue} ({cluster}) admits {template}, but its pods never run: {why}; {fix}. {others:;}",
+        too_much="queue {queue} ({cluster}) has at most {most} {resource}, and {template} requests {need}: it waits forever; request less,"
+        " or name another queue: kubectl get localqueues -n {namespace}",
+        too_much_shared="queue {queue} ({cluster}) has at most {most} {resource} with cohort {cohort}, and {template} requests {need}: it"
+        " waits forever, unless a Cohort object adds quota; request less, or name another queue",
+        queue_full="queue {queue} ({cluster}) has {free} of {most} {resource} free, and {template} requests {need}: it waits until others"
+        " end; to see them, run: kubectl get workloads.kueue.x-k8s.io -n {namespace}",
         wrong_flavor="queue {queue} ({cluster}) may place {template} where its pods never run: {why}; "
         "set a nodeSelector that only a suitable flavor matches; to see flavors, run: kubectl get resourceflavors -o yaml",
         taint="{flavor} has taint {taint}",
@@ -309,6 +317,36 @@ ROWS = (
         "a key that a scheduler ignores",
         near="{path} is not a key of {reader}, which ignores it; did you mean {right}?",
         place="{path} is ignored: {reader} does not read it there; write {right}",
+    ),
+    _to_author(  # the API server denies the pods of a workload that it has accepted, and says so in events alone
+        "BERTH-251",
+        "a ResourceQuota that denies the pods",
+        never="ResourceQuota {name} allows {hard} {resource} in all, and a pod has {need}, so none is ever created; request at most"
+        " {hard}, or ask for a larger quota",
+        exceeded="ResourceQuota {name} has {left} of {hard} {resource} left, and a pod has {need}, so none is created until other pods"
+        " end; request less, or run: kubectl describe resourcequota {name}",
+        never_claimed="ResourceQuota {name} allows {hard} {resource} in all, and the claims of a pod have {need}, so it waits forever for"
+        " them; request at most {hard}, or ask for a larger quota",
+        exceeded_claimed="ResourceQuota {name} has {left} of {hard} {resource} left, and the claims of a pod have {need}, so it waits until"
+        " others are deleted; request less, or run: kubectl describe resourcequota {name}",
+        some="ResourceQuota {name} has room for {room} of {pods} pods ({need} {resource} each, {hard} in all); run fewer, or ask for a"
+        " larger quota",
+        unset='ResourceQuota {name} has {resource}, so every container must set it, and "{container}" does not: its pods are denied;'
+        " set {path}",
+    ),
+    _to_author(  # as above
+        "BERTH-252",
+        "a LimitRange that denies the pods",
+        max="LimitRange {name} allows at most {hard} {resource}, and {whose} has {need}: its pods are denied; request less, or ask for a"
+        " larger maximum",
+        max_unset="LimitRange {name} has a maximum of {resource} ({hard}), and {whose} sets no limit: its pods are denied; set {path}",
+        min="LimitRange {name} requires at least {hard} {resource}, and {whose} has {need}: its pods are denied; set {path} to {hard}",
+        min_unset="LimitRange {name} requires at least {hard} {resource}, and {whose} requests none: its pods are denied; set {path}",
+        ratio="LimitRange {name} bounds limit by request of {resource}: {whose} has a limit of {need}, and its request allows {hard}: its"
+        " pods are denied; raise the request",
+        ratio_unset="LimitRange {name} bounds limit by request of {resource}, and {whose} does not set both: its pods are denied;"
+        " set {path}",
+        pod="the pod",
     ),
     _to_author(  # the pod runs without a GPU
         "BERTH-256",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from catalog import Catalog, Gpu, MachineType, MigProfile, Network, Platform, Variant
+from catalog.prices import prices
 from kube.labels import ABSENT, ANY, NEW, Possible
 from policies.facts.served_resources import Served
 from policies.lru import LruCache
@@ -281,6 +282,7 @@ def hosts_of(platform: Platform, catalog: Catalog, families: frozenset[str]) -> 
                 attributes=attributes | known,
                 name=name,
                 network=machine.network,
+                usd_per_hour=machine.usd_per_hour,
                 uncounted=platform.name in machine.uncounted,
             )
     for vendor, resource in vendors.items():
@@ -290,13 +292,21 @@ def hosts_of(platform: Platform, catalog: Catalog, families: frozenset[str]) -> 
 
 
 def _product_hosts(catalog: Catalog) -> Iterator[Host]:
+    models = prices(catalog).models
     for gpu in catalog.gpus:
         if gpu.vendor in catalog.whole:
             for product in gpu.products or (None,):
                 attributes = _known(gpu, types=ANY, family=None, count=None) | {"product": (product,)}
                 resource = catalog.whole[gpu.vendor]
                 yield Host(
-                    vendor=gpu.vendor, gpu=gpu, family=None, count=None, resource=resource, attributes=attributes, name=product or gpu.model
+                    vendor=gpu.vendor,
+                    gpu=gpu,
+                    family=None,
+                    count=None,
+                    resource=resource,
+                    attributes=attributes,
+                    name=product or gpu.model,
+                    usd_per_hour=models.get(gpu.model),
                 )
 
 

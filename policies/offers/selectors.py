@@ -7,16 +7,18 @@ If no list is exact, the largest subset is written; if there is none, the axis i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from catalog import Catalog
 from catalog.platforms import Sharing
 from kube.labels import ABSENT, ANY, NEW, Expression
-from policies.offers.table import Axis, Table
+from policies.offers.table import Axis, Host, Table
 
 _OVERHEAD = 2048
 """Bytes of a cached result without its values, which belong to the table."""
+_ANY_NUMBER = 10**6
+"""Of a machine that may have any number of devices: its model is an example after those of machines with a known number."""
 SHARINGS: tuple[Sharing, ...] = ("Exclusive", "MIG", "TimeSliced")
 
 
@@ -131,16 +133,38 @@ def _by_key_without_types(table: Table, key: str, inside: int, universe: int) ->
     return None
 
 
-def value_among(table: Table, key: str, rows: int, without: int) -> str | None:
-    """Return the first value of a key, in natural order, that selects some of ``rows`` and none of ``without``."""
+def values_among(table: Table, key: str, rows: int, without: int) -> tuple[str, ...]:
+    """Return the values of a key that select some of ``rows`` and none of ``without``, the best examples first: machines with the fewest
+    devices, and of these the newest model with the most memory.
+
+    A machine without a price is none if the catalog has prices of its vendor's here: the cloud may sell it no longer.
+    """
     memo = (key, rows, without)
-    found: tuple[str | None] | None = table.rendered.get(memo)
+    found: tuple[str, ...] | None = table.rendered.get(memo)
     if found is None:
         classes = table.values.get(key, {}).items()
-        values = (possible[0] for possible, of_value in classes if of_value & rows and not of_value & without and len(possible) == 1)
-        found = (min((v for v in values if v is not None and v != "?" and not v.endswith("*")), key=natural, default=None),)
-        table.rendered.keep(memo, found, _OVERHEAD)
-    return found[0]
+        values = ((possible[0], of_value & rows) for possible, of_value in classes if not of_value & without and len(possible) == 1)
+        named = ((v, own) for v, own in values if v and v != "?" and not v.endswith("*"))
+        priced = {offer.host.vendor for offer in table.offers if offer.host.usd_per_hour is not None}
+        ranked = [(rank, value) for value, own in named if (rank := _rank(table, own, priced)) is not None]
+        found = tuple(value for _, value in sorted(ranked))
+        table.rendered.keep(memo, found, _OVERHEAD + sum(len(value) for value in found))
+    return found
+
+
+def _rank(table: Table, rows: int, priced: Collection[str]) -> tuple[object, ...] | None:
+    """Return the rank of the best example in these rows; None if they have none. ``priced``: vendors with prices."""
+    hosts = {offer.host.name: offer.host for offer in table.offers_in(rows) if offer.host.gpu is not None}.values()
+    return min((rank_example(host) for host in hosts if host.usd_per_hour is not None or host.vendor not in priced), default=None)
+
+
+def rank_example(host: Host) -> tuple[object, ...]:
+    """Return the key by which the best example of a machine is the least: with a price, few devices, a new model, much memory, cheap."""
+    usd, memory = host.usd_per_hour, 0
+    generation: tuple[int, ...] = ()
+    if host.gpu is not None:
+        generation, memory = tuple(-number for number in host.gpu.generation), host.gpu.memory_gb or 0
+    return usd is None, host.count or _ANY_NUMBER, generation, -memory, usd or 0, natural(host.name)
 
 
 def by_other_labels(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:

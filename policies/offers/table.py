@@ -53,6 +53,8 @@ class Host:
     """for messages: ``p4d.24xlarge``, ``NVIDIA-L4``, ``unknown``"""
     network: Mapping[str, int] = field(default_factory=dict)
     """all of its network devices by extended resource, where they are known"""
+    usd_per_hour: float | None = None
+    """the catalog's price of the instance type; of one device of the model where the platform has no types"""
     uncounted: bool = False
     """``MachineType.uncounted``: there for pods that select it, and made for none by itself"""
 
@@ -118,7 +120,7 @@ class Table:
     vendors: LruCache[int] = field(default_factory=lambda: LruCache(MOST_MEMO))
     rendered: LruCache[Any] = field(default_factory=lambda: LruCache(MOST_MEMO))
     """Results of ``policies.offers.selectors``, the only module that writes here: (axis, rows, universe) ->
-    renderings (``renderings``), and (key, rows, other rows) -> a value (``value_among``)."""
+    renderings (``renderings``), and (key, rows, other rows) -> values (``values_among``)."""
 
     def where(self, wanted: Iterable[bool]) -> int:
         """Return the set of rows for which ``wanted`` (in row order) is true."""

@@ -8,15 +8,21 @@ from typing import Any, Literal
 
 from catalog import Catalog
 from catalog.resources import OF_A_CLASS
+from kube.karpenter import read_node_class
 from kube.labels import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
 from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
 from kube.pod import DEFAULT_SCHEDULER
-from kube.scheduling import Blocker, Wants, of_node, read_wants
+from kube.scheduling import CLAIMS, GATES, Blocker, Wants, of_node, read_wants, wants
+from kube.tree import map_at, text_of
 from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.placement import pool_blockers
+from policies.placement.new_machines import MachineReader, NewNodes
 from policies.placement.pools import Pool, PoolReader
+from policies.placement.unchecked import Unchecked
 
+KINDS = ("Node", "NodePool", "DeviceClass", "DaemonSet", "EC2NodeClass")
+"""The kinds of object by which places are known."""
 Place = Node | Pool
 Outlook = Literal["now", "later", "unknown", "never"]
 """Of a pod on a place. ``now``: nothing that is judged is in its way. ``later``: all that is in its way may end by itself.
@@ -56,6 +62,23 @@ class Fleet:
     def nodes(self) -> tuple[Node, ...]:
         return tuple(node for group in self.groups for node in group.nodes)
 
+    def unchecked(self, pod: Wants) -> frozenset[Unchecked]:
+        """Return what was not checked of the places that have nothing against the pod; nothing if one of them was checked whole."""
+        missed: frozenset[Unchecked] = frozenset()
+        for place in (*self.nodes, *self.pools):
+            if not blockers(pod, place, self):
+                left_out = _unchecked_of(pod, place)
+                if not left_out:
+                    return frozenset()
+                missed |= left_out
+        return missed
+
+
+def _unchecked_of(pod: Wants, place: Place) -> frozenset[Unchecked]:
+    if isinstance(place, Pool):
+        return pool_blockers.unchecked_of_pool(pod, place)
+    return frozenset({"podsOnNodes"} if place.used is None else ())
+
 
 def fleet_of(
     objects: Iterable[Mapping[str, Any]],
@@ -65,23 +88,28 @@ def fleet_of(
     occupants: Iterable[Occupant] | None = None,
     open_ended: bool | None = None,
 ) -> Fleet:
-    """Return the places in these objects: Nodes, NodePools and DeviceClasses; other kinds are passed over.
+    """Return the places in these objects of ``KINDS``; others are passed over. No cluster is without DaemonSets: where none is there, they
+    are not known.
 
     ``occupants``: what is bound to the nodes (``occupant`` of every pod); None if that is not known, and then nothing is
     ever short of ``capacity``. ``open_ended``: None to find it by the labels of nodes.
     """
-    by_kind: dict[str, list[Mapping[str, Any]]] = {"Node": [], "NodePool": [], "DeviceClass": []}
+    by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in KINDS}
     for value in objects:
         by_kind.get(str(value.get("kind")), []).append(value)
     reader = PoolReader(catalog, tables)
-    pools = tuple(sorted((pool for one in by_kind["NodePool"] if (pool := reader.read(one))), key=lambda pool: (-pool.weight, pool.name)))
+    daemons = tuple(wants(map_at(value, "spec", "template")) for value in by_kind["DaemonSet"])
+    classes = {text_of(map_at(value, "metadata").get("name")): read_node_class(value) for value in by_kind["EC2NodeClass"]}
+    sizes = MachineReader(catalog, NewNodes(daemons=daemons or None, node_classes=classes))
+    read = (sizes.sized(pool) for value in by_kind["NodePool"] if (pool := reader.read(value)))
+    pools = tuple(sorted(read, key=lambda pool: (-pool.weight, pool.name)))
     startup = frozenset(taint.key for pool in pools for taint in pool.startup_taints)
     found = tuple(nodes(by_kind["Node"], occupants, startup))
     if open_ended is None:
         managed = SCALED_BY_CLOUD if pools else SCALED_BY_CLOUD + _AUTOSCALED_WITHOUT_KARPENTER
         open_ended = any(key in node.labels for node in found for key in managed)
-    classes = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
-    delegated = {name for entry in classes for name in (entry.value.extended, f"{OF_A_CLASS}{entry.key}") if name}
+    offers = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
+    delegated = {name for entry in offers for name in (entry.value.extended, f"{OF_A_CLASS}{entry.key}") if name}
     return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
 
 
@@ -110,15 +138,15 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
     """Return the best outlook of a pod on any place of the cluster.
 
     Never ``never`` if there may be places that are not known, nor for a pod of another scheduler, whose rules are not
-    known.
+    known; never ``now`` for a pod with claims or scheduling gates, of which others decide.
     """
     wanted = read_wants(pod)
     result: Outlook = "unknown" if fleet.open_ended or wanted.scheduler != DEFAULT_SCHEDULER else "never"
-    for one in _outlooks(wanted, fleet):
-        result = min(result, one, key=OUTLOOKS.index)
+    for place_outlook in _outlooks(wanted, fleet):
+        result = min(result, place_outlook, key=OUTLOOKS.index)
         if result == "now":
             break
-    return result
+    return "unknown" if result == "now" and not {CLAIMS, GATES}.isdisjoint(wanted.unjudged) else result
 
 
 def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:

@@ -13,14 +13,34 @@ from fractions import Fraction
 from typing import Any
 
 from catalog import Catalog
-from kube.karpenter import Requirement, requirement
-from kube.labels import NODE_POOL, OF_KARPENTER, OLDER_NAMES
+from kube.karpenter import Ranges, Requirement, requirement
+from kube.labels import NODE_POOL, OF_KARPENTER, OLDER_NAMES, integer
 from kube.quantity import QuantityError, parse
+from kube.requests import HostPort
 from kube.taints import Taint, taints_in
 from kube.tree import condition_status, map_at, text_of, texts_at
 from policies.facts.cluster_facts import NodePool, read_facts
 from policies.facts.platform_detection import Detector
 from policies.offers.table import Table
+from policies.placement.unchecked import Unchecked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMachine:
+    """A machine that a NodePool may make (``policies.placement.new_machines``)."""
+
+    name: str
+    """The instance type."""
+    rows: int
+    """Its offers in the table of the platform."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Those that tell its size (``Platform.size_labels``)."""
+    capacity: Ranges = field(default_factory=dict)
+    """What it counts against limits."""
+    free: Ranges = field(default_factory=dict)
+    """What it has for a pod beside the pods of DaemonSets. Of a resource that is absent nothing is known."""
+    ports: tuple[HostPort, ...] = ()
+    """Those that DaemonSets take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +57,7 @@ class Pool:
     """Labels whose requirement could not be read: they are not judged."""
     node_class: str = ""
     """API group of its node class."""
+    node_class_name: str = ""
     limits: Mapping[str, Fraction] = field(default_factory=dict)
     made: Mapping[str, Fraction] = field(default_factory=dict)
     """What its nodes have together (``status.resources``)."""
@@ -53,6 +74,15 @@ class Pool:
     """The machines that the catalog knows of its platform; None if it knows none."""
     rows: int = 0
     """Those of them that it may make."""
+    uncounted: int = 0
+    """Those of them whose GPUs its cloud does not count (``MachineType.uncounted``): it makes none of them for a pod that requests one,
+    unless somebody tells it of these GPUs."""
+    sized: bool = False
+    """True if the sizes of machines are judged too (``policies.placement.new_machines``)."""
+    machines: tuple[NewMachine, ...] = ()
+    """The machines by their sizes, where these are judged."""
+    unchecked: frozenset[Unchecked] = frozenset()
+    """What these sizes leave out."""
     discovered: frozenset[str] = frozenset()
     """Labels that feature discovery alone writes, once a node runs (``nvidia.com/gpu.product``)."""
 
@@ -83,6 +113,12 @@ class PoolReader:
         self._tables = tables
         self._detector = Detector(catalog)
         self._discovered = frozenset(key for platform in catalog.platforms.values() if platform.cloud is None for key in platform.labels)
+        self._uncounted_rows: dict[str, int] = {}
+
+    def _uncounted(self, table: Table) -> int:
+        if table.platform.name not in self._uncounted_rows:
+            self._uncounted_rows[table.platform.name] = table.where(offer.host.uncounted for offer in table.offers)
+        return self._uncounted_rows[table.platform.name]
 
     def read(self, value: Mapping[str, Any]) -> Pool | None:
         """Return the NodePool; None for an object without a name. No content makes it raise."""
@@ -102,6 +138,7 @@ class PoolReader:
             requirements=requirements,
             unread=unread,
             node_class=facts.node_class,
+            node_class_name=text_of(map_at(template, "nodeClassRef").get("name")),
             limits=_quantities(map_at(spec, "limits")),
             made=_quantities(map_at(value, "status", "resources")),
             weight=weight if isinstance(weight := spec.get("weight"), int) else 0,
@@ -111,6 +148,7 @@ class PoolReader:
             without_gpus=bool(seen.platform) and not seen.gpus,
             table=table,
             rows=0 if table is None else _rows(table, facts),
+            uncounted=0 if table is None else self._uncounted(table),
             discovered=self._discovered,
         )
 
@@ -149,9 +187,18 @@ def _rows(table: Table, facts: NodePool) -> int:
     rows = table.all
     known = {*table.platform.labels, *table.platform.capacity_keys}
     for key, operator, values in facts.requirements:
-        if OLDER_NAMES.get(key, key) in known and operator in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
-            rows &= selected(table, OLDER_NAMES.get(key, key), operator, values)
+        if OLDER_NAMES.get(key, key) in known and operator in _OPERATORS:
+            rows &= selected(table, OLDER_NAMES.get(key, key), *_strict(operator, values))
     return rows
+
+
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
+
+
+def _strict(operator: str, values: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the same bound as Gt or Lt: Gte and Lte are Karpenter's own."""
+    bound = integer(values[0]) if operator in ("Gte", "Lte") and len(values) == 1 else None
+    return (operator, values) if bound is None else (operator[:2], (str(bound - 1 if operator == "Gte" else bound + 1),))
 
 
 def selected(table: Table, key: str, operator: str, values: tuple[str, ...]) -> int:

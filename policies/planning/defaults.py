@@ -22,6 +22,7 @@ from policies.planning.affinity_terms import rows_as_said
 from policies.planning.feasibility import Cell, Space
 from policies.planning.mig_slice import choose_slice, slice_is_left, with_conflict
 from policies.planning.plan import Plan, left_out, neither_acts, speaks, spoken, unread
+from policies.planning.prepared_places import known_rows
 from policies.planning.requirement_words import describe_expression
 from policies.planning.requirements import FORBID, grants
 from policies.pods.annotations import TEMPLATE, is_long
@@ -184,11 +185,22 @@ def _narrowed(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constrain
         sure &= constraint.sure
     tried = plan.narrowed(constraints, sure)
     if _can_be_had(tried):
+        if _excludes_known_places(plan, tried):
+            found = phrase("on no node", constraints=tuple(c.text for c in constraints))
+            return plan.saying("BERTH-204", found, "node_affinity", default.policies, on=fields(constraints))
         return _clipped(tried if inside == sure else tried._replace(inside=inside), constraints, default.policies)
     if plan.slice is not None:  # with a slice, machine fields place the whole GPUs instead: nothing is lost
         return plan
     found = phrase("nothing left", constraints=tuple(c.text for c in constraints))
     return plan.saying("BERTH-204", found, "node_affinity", default.policies, on=fields(constraints))
+
+
+def _excludes_known_places(plan: Plan, tried: Plan) -> bool:
+    """Return whether the pod has a known place without the default that is tried and, with all places known, none with it."""
+    if plan.snapshot.known_places is None or plan.template is not None:
+        return False
+    known = known_rows(plan.snapshot)
+    return plan.space.left(plan.inside & known) and not tried.space.left(tried.inside & known)
 
 
 def _can_be_had(plan: Plan) -> bool:

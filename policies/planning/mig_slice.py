@@ -21,6 +21,7 @@ from policies.planning import feasibility
 from policies.planning.devices import RequestedDevice
 from policies.planning.feasibility import Space
 from policies.planning.plan import ChosenSlice, Plan, neither_acts, speaks_of_sharing, spoken
+from policies.planning.prepared_places import known_rows
 from policies.pods.annotations import SLICE
 from policies.policy import MigDefault
 from policies.verdict import Violation
@@ -116,9 +117,15 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
                 fixes=leave_out(ANNOTATION),
             )
         )
-    platforms = tuple(plan.snapshot.tables)
-    found = phrase("nowhere", size=size, platforms=platforms) if plan.snapshot.placed else phrase("any platform", size=size)
-    return plan.saying("BERTH-210", found, "mig_resources", names, path=ANNOTATION)
+    return plan.saying("BERTH-210", _where_it_is_not(plan, size), "mig_resources", names, path=ANNOTATION)
+
+
+def _where_it_is_not(plan: Plan, size: Phrase) -> Phrase:
+    if not plan.snapshot.placed:
+        return phrase("any platform", size=size)
+    if plan.snapshot.known_places is not None and plan.space.left(plan.inside & known_rows(plan.snapshot)):
+        return phrase("not offered", size=size)
+    return phrase("nowhere", size=size, platforms=tuple(plan.snapshot.tables))
 
 
 def _on_offer(plan: Plan, old: str, resource: str) -> bool:
@@ -160,4 +167,4 @@ def fits(profile: MigProfile, mig: MigDefault) -> bool:
 def _is_left(plan: Plan, table: Table, profile: str, old: str, resource: str, rows: int) -> bool:
     if resource == old and slice_by_label(plan.snapshot.catalog, table, profile, rows) is None:
         return False
-    return _asking(plan, old, resource).left(rows)
+    return _asking(plan, old, resource).left(rows & known_rows(plan.snapshot))

@@ -13,21 +13,20 @@ Never   rejects a place by a label of another key than the catalog's; remarks on
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kube.node import Node
 from kube.pod import DEFAULT_SCHEDULER, NONE, TOLERATIONS
 from kube.requests import PODS
 from kube.scheduling import AffinityTerm, Blocker, Wants, of_node, wants
-from policies.facts import platform_detection
-from policies.facts.places import KnownPlaces, NodePlace
+from policies.facts.places import KnownPlaces
 from policies.messages import At, Phrase, phrase
 from policies.placement.fleet import OUTLOOKS, outlook
 from policies.placement.pool_blockers import of_pool
-from policies.placement.pools import Pool, PoolReader
+from policies.placement.pools import Pool
 from policies.planning.plan import ReviewedPod
+from policies.planning.prepared_places import PreparedPlaces, prepare_places
 from policies.pods.actors import KUEUE_LABELS
 from policies.rules.node_affinity import NAME
 from policies.state.snapshot import Snapshot
@@ -39,37 +38,6 @@ _COUNTED = ("gpu", "mig", "shared", "other")
 _CUT = ("mig", "shared")
 _SHOWN = 3
 """Resource names, taints and values that are named: the sentence is cut at 256 characters."""
-_PODS = 2**20
-"""Pods that a node may have: how many is not judged."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """The places of a snapshot, as they are judged."""
-
-    nodes: tuple[Node, ...]
-    pools: tuple[Pool, ...]
-    keys: frozenset[str]
-    """Labels that are known of every node."""
-
-
-def prepared(snapshot: Snapshot, places: KnownPlaces) -> Prepared:
-    """Return the places of a snapshot as they are judged, made once."""
-    if places.prepared is None:
-        reader = PoolReader(snapshot.catalog, snapshot.tables)
-        pools = (reader.read({"metadata": {"name": name}, "spec": json.loads(spec)}) for name, spec in places.pools)
-        places.prepared = Prepared(
-            nodes=tuple(_node(place) for place in sorted(places.kinds, key=str)),
-            pools=tuple(pool for pool in pools if pool is not None),
-            keys=platform_detection.node_keys(snapshot.catalog),
-        )
-    found: Prepared = places.prepared
-    return found
-
-
-def _node(place: NodePlace) -> Node:
-    amounts = {**dict(place.devices), PODS: _PODS}
-    return Node(name=place.pool, labels=dict(place.labels), taints=place.taints, allocatable=amounts, capacity=amounts, used=None)
 
 
 def check_admitted(subject: ReviewedPod, snapshot: Snapshot) -> Iterator[Remark]:
@@ -81,7 +49,7 @@ def check_admitted(subject: ReviewedPod, snapshot: Snapshot) -> Iterator[Remark]
 
 def _nowhere(subject: ReviewedPod, snapshot: Snapshot, known: KnownPlaces) -> Iterator[Remark]:
     """Yield the remark on a pod that no place can run."""
-    places, pod = prepared(snapshot, known), None
+    places, pod = prepare_places(snapshot, known), None
     if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_checked(subject, known):
         pod = _asked(subject, places)
     if pod is None:
@@ -123,7 +91,7 @@ def _is_checked(subject: ReviewedPod, places: KnownPlaces) -> bool:
     return all(kind in _COUNTED and (kind not in _CUT or name in places.resources) for name, kind in kinds.items()) and bool(kinds)
 
 
-def _asked(subject: ReviewedPod, places: Prepared) -> Wants | None:
+def _asked(subject: ReviewedPod, places: PreparedPlaces) -> Wants | None:
     """Return what the pod wants, as far as it is judged; None if nothing of it is."""
     pod = wants(subject.pod.raw)
     names = {one.resource.name for one in subject.devices.asked}
@@ -147,7 +115,7 @@ def nearest_place(subject: ReviewedPod, snapshot: Snapshot) -> tuple[Blocker, ..
     is there may be taken. What may end by itself is nearer than what may not. None where it can't be told: places may be unknown."""
     if snapshot.known_places is None:
         return None
-    places = prepared(snapshot, snapshot.known_places)
+    places = prepare_places(snapshot, snapshot.known_places)
     pod = _asked(subject, places)
     if pod is None or not (places.nodes or places.pools):
         return None
@@ -166,7 +134,7 @@ def _distance(found: tuple[Blocker, ...]) -> tuple[int, bool, int]:
 
 
 def _sentence(
-    pod: Wants, on_nodes: list[tuple[Node, tuple[Blocker, ...]]], on_pools: list[tuple[Pool, tuple[Blocker, ...]]], places: Prepared
+    pod: Wants, on_nodes: list[tuple[Node, tuple[Blocker, ...]]], on_pools: list[tuple[Pool, tuple[Blocker, ...]]], places: PreparedPlaces
 ) -> Phrase:
     """Return the fact about the place that comes nearest, and what to change."""
     made = phrase("no pool either") if places.pools else phrase("nothing more")

@@ -128,6 +128,24 @@ def test_every_machine_is_of_a_known_model() -> None:
         assert machine.count is None if machine.type is None else machine.count
 
 
+def test_machines_have_room_for_pods_within_reason() -> None:
+    """A p5.48xlarge has 192 CPUs, 2 TiB and 100 pods; each machine's CPUs, memory per CPU and pods are within reason."""
+    by_type = {machine.type: machine for machine in CATALOG.machines}
+    p5 = by_type["p5.48xlarge"]
+    assert (p5.vcpus, p5.memory_mib, p5.pods, p5.arch) == (192, 2 << 20, 100, "amd64")
+    for machine in CATALOG.machines:
+        if machine.vcpus and machine.memory_mib:
+            assert 1.5 < machine.memory_mib / 1024 / machine.vcpus < 32, machine.type
+        assert machine.pods is None or machine.cloud == "aws"
+
+
+def test_arm64_hosts_are_those_of_grace_and_graviton() -> None:
+    """Whether a host is of arm64 follows from its GPU's model."""
+    arm64 = {"T4G", "GB200-186GB", "GB300"}
+    assert {machine.model for machine in CATALOG.machines if machine.arch == "arm64"} == arm64
+    assert {machine.model for machine in CATALOG.machines if machine.arch != "arm64"}.isdisjoint(arm64)
+
+
 def test_prices_are_those_of_the_tables() -> None:
     """A p4d costs 21.96 an hour, and all prices of one GPU are within reason."""
     by_type = {machine.type: machine for machine in CATALOG.machines}

@@ -78,6 +78,7 @@ ON_A_NODE = (
     Program(name="ctr", module="containerd", package=f"{CONTAINERD}/ctr", tags="no_btrfs"),
     Program(name="kubelet", module=CURRENT, package="k8s.io/kubernetes/cmd/kubelet"),
     Program(name="kube-proxy", module=CURRENT, package="k8s.io/kubernetes/cmd/kube-proxy"),
+    Program(name="deviceplugin", module="deviceplugin", package="."),
 )
 """what runs real containers: of use to root alone, so built by whoever can use it"""
 OF_METRICS = (Program(name="promtool", module=CURRENT, package="github.com/prometheus/prometheus/cmd/promtool", tags="remove_all_sd"),)

@@ -13,7 +13,7 @@ from kube.pod import TERMS
 from policies.fixes import Fix, choose_label, rename, request_fewer
 from policies.messages import Phrase, cut_text, phrase
 from policies.offers.constraints import Constraint, fields
-from policies.offers.selectors import natural
+from policies.offers.selectors import natural, values_among
 from policies.offers.table import Axis
 from policies.planning.feasibility import AuthorExpression, Cell, selects_template
 from policies.planning.plan import Plan
@@ -27,6 +27,8 @@ MOST_EXPLAINED = 8
 platforms."""
 MOST_NAMED = 50
 """The most characters of the values that a fix names: code, fact and fix are read at a glance."""
+MOST_SHOWN = 5
+"""The most values that a fix names."""
 MOST_PAIRED = 40
 """The most distinct sets of which every pair is tried: 800, in a tenth of a millisecond. A pod under ten
 policies has some thirty."""
@@ -194,15 +196,17 @@ def _besides(plan: Plan, cell: Cell, authored: AuthorExpression) -> int:
 def _one_of(values: Sequence[str]) -> str | Phrase:
     if len(values) == 1:
         return values[0]
-    shown = next((values[:most] for most in (5, 4, 3, 2) if len(", ".join(values[:most])) <= MOST_NAMED), values[:1])
+    shown = next((values[:most] for most in range(MOST_SHOWN, 1, -1) if len(", ".join(values[:most])) <= MOST_NAMED), values[:1])
     return phrase("one of more" if len(values) > len(shown) else "one of", values=tuple(shown))
 
 
 def _values(cell: Cell, key: str, inside: int) -> list[str]:
-    """Return the known values of a key that lead inside what is required."""
+    """Return the known values of a key that lead inside what is required: the best examples first if there are too many to show."""
     classes = cell.table.values.get(key, {})
     found = {v for possible, rows in classes.items() if rows & inside for v in possible if v}
-    return sorted((v for v in found if v != "?" and not v.endswith("*")), key=natural)
+    values = sorted((v for v in found if v != "?" and not v.endswith("*")), key=natural)
+    best = values_among(cell.table, key, inside, 0) if len(values) > MOST_SHOWN else ()
+    return list(dict.fromkeys((*best, *values)))
 
 
 def _as_spelled(cell: Cell, authored: AuthorExpression, values: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from kube.tree import Path
 from policies.fixes import respell_label
 from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.constraints import Constraint, fields, meet, who
-from policies.offers.selectors import natural, value_among
+from policies.offers.selectors import rank_example, values_among
 from policies.offers.table import AXES, Host, Table
 from policies.planning.affinity_terms import sayable
 from policies.planning.feasibility import AuthorExpression, Cell, list_bracketed
@@ -183,14 +183,12 @@ def chosen_nodes(plan: Plan, *, all_written: bool) -> Iterator[Remark]:
     lost = next(_lost(plan, narrowing, all_written=all_written), None) if narrowing else None
     if lost is not None:
         by = narrowing[0].by
-        yield Remark(code=PLACE, found=_machine(narrowing, *_label(*lost), by), rule=NAME, policies=by)
+        yield Remark(code=PLACE, found=_machine(narrowing, *_label(plan, *lost), by), rule=NAME, policies=by)
 
 
-def _machine(narrowing: Sequence[Constraint], key: str, value: str | None, policies: tuple[str, ...]) -> Phrase:
+def _machine(narrowing: Sequence[Constraint], key: str, value: str, policies: tuple[str, ...]) -> Phrase:
     what, selector = tuple(cut_text(c.text, _MOST_TEXT) for c in narrowing), At(NODE_SELECTOR)
-    if value is None:
-        return phrase("machine", constraints=what, selector=selector, key=key, policies=policies)
-    return phrase("machine by value", constraints=what, selector=selector, key=key, value=value, policies=policies)
+    return phrase("machine", constraints=what, selector=selector, key=key, value=value, policies=policies)
 
 
 def _lost(plan: Plan, narrowing: Sequence[Constraint], *, all_written: bool) -> Iterator[tuple[Cell, int, int]]:
@@ -206,11 +204,15 @@ def _lost(plan: Plan, narrowing: Sequence[Constraint], *, all_written: bool) -> 
             yield cell, next(rows for rows in lost if rows), wanted
 
 
-def _label(cell: Cell, lost: int, wanted: int) -> tuple[str, str | None]:
-    """Return the key and value to write for one that is excluded: ``karpenter.k8s.aws/instance-gpu-name``,
-    ``a100``; None if no value identifies it."""
-    key = cell.table.platform.machine_keys[0][0]
-    return key, value_among(cell.table, key, lost, wanted)
+def _label(plan: Plan, cell: Cell, lost: int, wanted: int) -> tuple[str, str]:
+    """Return the key and value to write for one that is excluded: ``karpenter.k8s.aws/instance-gpu-name``, ``l40s``. Values that nodes
+    have come first; a word for the value if none identifies it."""
+    platform, places = cell.table.platform, plan.snapshot.known_places
+    key = platform.machine_keys[0][0]
+    values = values_among(cell.table, key, lost, wanted)
+    there = places.values(key) if places is not None else frozenset()
+    word = "TYPE" if platform.labels.get(key) == "type" else "MODEL"
+    return key, next((value for value in values if value in there), next(iter(values), word))
 
 
 def on_no_machine(plan: Plan, resource: Resource) -> bool:
@@ -242,7 +244,7 @@ def _nearest_on(catalog: Catalog, table: Table, resource: Resource) -> Phrase:
     near = nearest_slice(resource.name.removesuffix(".shared"), names)
     if near is None:
         return phrase("none like it" if hosts else "no slices", platform=table.platform.name)
-    machine = min((name for name, host in hosts.items() if _has(host, near)), key=natural)
+    machine = min((host for host in hosts.values() if _has(host, near)), key=rank_example).name
     key = catalog.schemes[table.platform.sharing].slice_key
     if key is None:
         return phrase("nearest", name=near, machine=machine)

@@ -127,14 +127,17 @@ def test_no_content_makes_a_reader_raise(spec: Any) -> None:
     assert admission_queues.local_queue({"spec": spec}).cluster_queue == ""
 
 
+@pytest.mark.parametrize("cohort", [{"cohort": "shared"}, {"cohortName": "shared"}], ids=str)
 @pytest.mark.parametrize("selector", [None, {}, {"matchLabels": {"a": "b"}}], ids=str)
-def test_what_is_kept_of_a_cluster_queue_reads_the_same(selector: Raw | None) -> None:
-    """Without amounts."""
+def test_what_is_kept_of_a_cluster_queue_reads_the_same(selector: Raw | None, cohort: Raw) -> None:
+    """With its amounts, by v1beta1 and v1beta2; without what is in use, which changes with every workload."""
     quotas = [{"name": "nvidia.com/gpu", "nominalQuota": 8}, {"name": "cpu", "nominalQuota": 100}]
     group = {"coveredResources": ["nvidia.com/gpu", "cpu"], "flavors": [{"name": "hopper", "resources": quotas}]}
     cpus = {"coveredResources": ["memory"], "flavors": [{"name": "any", "resources": []}]}
-    whole = {"spec": {"resourceGroups": [group, cpus], "stopPolicy": "Hold", "namespaceSelector": selector, "preemption": {}}}
+    whole = {"spec": {"resourceGroups": [group, cpus], "stopPolicy": "Hold", "namespaceSelector": selector, "preemption": {}, **cohort}}
     kept = {"spec": admission_queues.slimmed(whole)}
     assert admission_queues.cluster_queue(kept) == admission_queues.cluster_queue(whole)
-    assert "nominalQuota" not in str(kept)
-    assert admission_queues.cluster_queue(kept).groups == (admission_queues.Quotas(("nvidia.com/gpu",), ("hopper",)),)
+    assert "preemption" not in kept["spec"]
+    read = admission_queues.cluster_queue(kept)
+    assert (read.groups, read.cohort) == ((admission_queues.Quotas(("nvidia.com/gpu",), ("hopper",)),), "shared")
+    assert [(quota.resource, quota.nominal) for quota in read.quotas] == [("nvidia.com/gpu", 8), ("cpu", 100_000)]

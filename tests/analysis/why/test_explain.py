@@ -161,8 +161,8 @@ def test_nothing_alone_mends_it() -> None:
 def test_what_is_not_judged_is_named() -> None:
     """A place is then not a promise."""
     shown = _text(_explained(_pod(schedulerName="volcano", volumes=[{"name": "v", "persistentVolumeClaim": {}}]), _node("a")))
-    assert "Not checked: volumes, scheduler volcano; see the scheduler's message.\n" in shown
-    assert "Only what is not checked can block it.\n" in shown
+    assert "No blocker found; not checked: volumes, the rules of its own scheduler.\n" in shown
+    assert "fits now" not in shown
 
 
 def test_many_places_make_one_screen() -> None:
@@ -250,6 +250,67 @@ def test_a_pod_without_a_queue_says_nothing_of_one() -> None:
     labelled["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team-a"}
     assert "Kueue has no Workload for it" in _text(_explained(labelled))
     assert _explained(labelled, unread={"workloads": "you may not list workloads in namespace n"}).queue is None
+
+
+def _deployment(**spec: Any) -> Raw:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "llm"}, "spec": {"replicas": 1, **spec}}
+
+
+def _of_replica_set(pod: Raw, uid: str, **metadata: str) -> Raw:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"llm-{uid}", "uid": uid, "controller": True}
+    return {**pod, "metadata": {**pod["metadata"], **metadata, "ownerReferences": [owner]}}
+
+
+def _rolling(old: Raw, *owners: Raw) -> Explanation:
+    """A new pod of a Deployment on a node of one GPU, which another pod holds."""
+    new = _of_replica_set(_pod(), "new")
+    return _explained(new, _node("a", 1), occupants=[Occupant("a", {GPU: 1})], owners=owners, siblings=[old, new])
+
+
+def test_a_rolling_update_that_waits_for_its_own_old_pod() -> None:
+    """By default one pod more is started first, and none may be missing: the GPU of the old one never becomes free."""
+    old = _of_replica_set(_pod(nodeName="a", status={"phase": "Running"}), "old", name="llm-old-x")
+    found = _rolling(old, _deployment())
+    assert found.rollout is not None
+    assert (found.rollout.deployment, found.rollout.surge, found.rollout.holders) == ("llm", 1, ("llm-old-x",))
+    shown = _text(found)
+    assert f"(maxSurge 1, maxUnavailable 0), and llm-old-x of the same Deployment holds the {GPU} that it waits for.\n" in shown
+    assert "kubectl patch deployment llm -n n -p '{" in shown
+    assert "It needs no change" not in shown
+    assert values.explanation_value(found)["rollingUpdate"]["holders"] == ["llm-old-x"]
+    service = {"kind": "InferenceService", "metadata": {"name": "llm"}}
+    assert "Set maxSurge: 0 and maxUnavailable: 1 in InferenceService llm, which writes the Deployment.\n" in _text(
+        _rolling(old, _deployment(), service)
+    )
+
+
+def test_other_pods_that_wait_are_in_no_such_update() -> None:
+    """One of another strategy, one whose Deployment may miss a pod, and one whose GPU others hold."""
+    running: Raw = {"phase": "Running"}
+    old = _of_replica_set(_pod(nodeName="a", status=running), "old")
+    none_missing: Raw = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
+    for deployment in (_deployment(strategy={"type": "Recreate"}), _deployment(strategy=none_missing), _deployment(replicas=4)):
+        assert _rolling(old, deployment).rollout is None
+    assert _rolling(old).rollout is None
+    same = _of_replica_set(_pod(nodeName="a", status=running), "new")
+    ended = _of_replica_set(_pod(nodeName="a", status={"phase": "Failed"}), "old")
+    plain = _of_replica_set({**_pod(), "spec": {"nodeName": "a", "containers": [{}]}}, "old")
+    for other in (same, ended, plain):
+        assert _rolling(other, _deployment()).rollout is None
+
+
+def test_gates_are_named_with_their_owners() -> None:
+    """By the domain of the name: a queue system's, or a workload's whose operator sets it. Until they are gone nothing is placed."""
+    names = ("kueue.x-k8s.io/admission", "grove.io/podgang-pending-creation", "example.com/wait", "bare")
+    found = _explained(_pod(schedulingGates=[{"name": name} for name in names]), _node("a"))
+    shown = _text(found)
+    owned = "kueue.x-k8s.io/admission (Kueue), grove.io/podgang-pending-creation (operator of PodCliqueSet), example.com/wait, bare"
+    assert f"Pending, created 30m ago, gated by {owned}.\n" in shown
+    assert f"No scheduler considers it until its scheduling gates are removed: {owned}.\n" in shown
+    assert "fits now" not in shown
+    value = values.explanation_value(found)
+    assert (value["outlook"], "notChecked" in value) == ("later", False)
+    assert value["schedulingGates"][0] == {"name": "kueue.x-k8s.io/admission", "system": "Kueue", "kind": ""}
 
 
 def _of_file(value: Raw, *, platforms: tuple[str, ...] = (AWS,), advised: bool = False) -> Explanation:

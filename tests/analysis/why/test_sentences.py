@@ -16,7 +16,13 @@ from policies.verdict import Edit
 def test_each_kind_has_a_sentence(kind: Kind) -> None:
     """With and without its fields."""
     assert blocker(Blocker(kind))
-    assert "zone" in blocker(Blocker(kind, "zone", "In", ("a",), "b", 2, 1)) or kind in ("name", "unschedulable", "static", "not-ready")
+    assert "zone" in blocker(Blocker(kind, "zone", "In", ("a",), "b", 2, 1)) or kind in (
+        "name",
+        "unschedulable",
+        "static",
+        "not-ready",
+        "claims",
+    )
 
 
 @pytest.mark.parametrize(

@@ -479,14 +479,29 @@ def test_an_accelerator_is_told_wherever_it_is(run: Any) -> None:
     }
     overhead = {**POD, "spec": {"overhead": {"nvidia.com/gpu": 1}, "containers": [{"name": "c"}]}}
     text = {**CONFIG, "data": {"job.yaml": "limits:\n  nvidia.com/gpu: 2\n"}}
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"requests.nvidia.com/gpu": 8}}}
-    err = run(boat, overhead, text, quota).err
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "q"}, "spec": {"hard": {"requests.nvidia.com/gpu": 8}}}
+    err = run(boat, overhead, text, service).err
     assert (
         'Boat "b": not checked: it names nvidia.com/gpu at spec.crew[0].limits["nvidia.com/gpu"], but its kind is not in the catalog' in err
     )
     assert 'Pod "p": not checked: it names nvidia.com/gpu at spec.overhead["nvidia.com/gpu"], but no container requests it' in err
     assert 'ConfigMap "m": not checked: it names nvidia.com/gpu in the text at data["job.yaml"], but it creates no pods' in err
-    assert 'ResourceQuota "q": not checked: it names nvidia.com/gpu at spec.hard["requests.nvidia.com/gpu"], but it creates no pods' in err
+    assert 'Service "q": not checked: it names nvidia.com/gpu at spec.hard["requests.nvidia.com/gpu"], but it creates no pods' in err
+
+
+def test_limits_of_the_namespace_are_heeded(run: Any) -> None:
+    """A LimitRange fills in amounts before policies are asked, and a ResourceQuota denies pods after them."""
+    limits = {"limits": [{"type": "Container", "default": {"cpu": 2}, "max": {"memory": "1Gi"}}]}
+    limit_range = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "r"}, "spec": limits}
+    hard = {"requests.nvidia.com/gpu": "0", "limits.cpu": "1"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}
+    ran = run(JOB, limit_range, quota)
+    assert "warning: BERTH-251: ResourceQuota q allows 0 requests.nvidia.com/gpu in all, and a pod has 1, so none is ever" in ran.err
+    assert "warning: BERTH-251: ResourceQuota q allows 1 limits.cpu in all, and a pod has 2" in ran.err
+    assert 'LimitRange "r": used as facts about the cluster' in ran.err
+    assert "cpu" not in json.dumps(ran.documents[0]), "what the API server fills in is not written into the manifest"
+    elsewhere = {**limit_range, "metadata": {"name": "r", "namespace": "other"}}
+    assert "BERTH-25" not in run(JOB, elsewhere).err
 
 
 def test_a_runtime_of_another_file_is_found(tmp_path: Path, policy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -223,7 +223,7 @@ def test_gates_are_named(typed: Run) -> None:
     """No scheduler looks at such a pod."""
     _, out, _ = typed("pod/gated")
     assert "gated by example.com/wait" in out
-    assert "Not checked: scheduling gates" in out
+    assert "No scheduler considers it until its scheduling gates are removed: example.com/wait" in out
 
 
 def test_as_json(typed: Run) -> None:

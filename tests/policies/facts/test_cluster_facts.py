@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from kube.namespace_limits.limit_range import LimitRange, limit_range_refusals, with_defaults
+from kube.namespace_limits.resource_quota import ResourceQuota, quota_refusals
 from kube.taints import Taint
 from policies.facts import cluster_facts as facts
 from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
-from policies.facts.cluster_facts import KINDS, ClusterFacts, FactEntry, NodePool
+from policies.facts.cluster_facts import KINDS, NAMESPACE_LIMITS, ClusterFacts, FactEntry, NodePool
 from policies.facts.device_requests import DeviceClass, RequestChoice
 from policies.facts.offered_devices import OfferedSlice, Offering, Stack
 from policies.facts.places import NodePlace
@@ -273,8 +275,12 @@ WHOLE = {
         "nodeName": "x",
         "pool": {"name": "x", "generation": 1},
         "gfd": {"enabled": True},
+        "hard": {"pods": "0", "requests.cpu": "1", "limits.memory": "1Gi"},
+        "scopes": ["BestEffort"],
+        "scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["a"]}]},
+        "limits": [{"type": "Container", "max": {"cpu": "1"}, "min": {"cpu": "1"}, "maxLimitRequestRatio": {"cpu": "2"}}],
     },
-    "status": {"capacity": {"example.com/x": "1"}, "allocatable": {"example.com/x": "1"}},
+    "status": {"hard": {"pods": "0"}, "used": {"pods": "0"}, "capacity": {"example.com/x": "1"}, "allocatable": {"example.com/x": "1"}},
 }
 """of every kind at once"""
 
@@ -293,13 +299,13 @@ def test_nothing_in_an_object_is_an_error() -> None:
     read_of: Counter[str] = Counter()
     for seed in range(count(700, 200_000)):
         random = Random(seed)
-        for kind in KINDS:
+        for kind in (*KINDS, *NAMESPACE_LIMITS):
             one = odd(random, WHOLE) if random.random() < 0.8 else anything(random)
             for entry in facts.read_facts(kind, one, random.choice((None, frozenset({"a", "labels"})))):
                 assert of_its_type(entry), (seed, entry)
                 read_of[entry.part] += 1
             ClusterFacts.from_objects([one, {"kind": kind}, 3, None])
-    assert len(read_of) == 16
+    assert len(read_of) == 18
 
 
 def of_its_type(entry: FactEntry) -> bool:
@@ -333,6 +339,13 @@ def of_its_type(entry: FactEntry) -> bool:
             return isinstance(entry.value, Stack) and isinstance(entry.value.created, int | None)
         case "flavors" | "cluster_queues" | "local_queues":
             return isinstance(entry.value, Flavor | ClusterQueue | LocalQueue) and isinstance(hash(entry.value), int)
+        case "quotas":
+            refused = list(quota_refusals({"containers": [{}]}, [entry.value]))
+            return isinstance(entry.value, ResourceQuota) and all(isinstance(one.hard, int) for one in refused)
+        case "limit_ranges":
+            pod = with_defaults({"spec": {"containers": [{}]}}, [entry.value])
+            refused = list(limit_range_refusals(pod["spec"], [entry.value]))
+            return isinstance(entry.value, LimitRange) and all(isinstance(one.hard, int) for one in refused)
     raise AssertionError(entry.part)
 
 

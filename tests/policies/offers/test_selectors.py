@@ -10,7 +10,7 @@ import pytest
 
 from kube.labels import Expression
 from policies.engine import evaluate
-from policies.offers.selectors import natural, render, slice_by_label
+from policies.offers.selectors import natural, render, slice_by_label, values_among
 from policies.offers.table import Axis, Table
 from policies.request import Request
 from tests.support.cases import golden
@@ -114,3 +114,28 @@ def test_excluding_a_model_on_gfd_is_short(model: str) -> None:
     """Under 300 bytes as NotIn, and under 3,400 where it has its products of slices too, up to fifty names; listing what remains would
     take hundreds of values."""
     assert added_bytes(model) < (MOST_CUT if CATALOG.models(model)[0].mig else MOST_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("platform", "count", "kept", "example"),
+    [
+        ("karpenter-aws", 8, ("hopper",), "rtx-pro-server-6000"),
+        ("karpenter-aws", 1, ("blackwell",), "h100"),
+        ("eks-nodegroup", 1, ("hopper", "blackwell"), "g6e.xlarge"),
+        ("gke", 8, ("ampere", "hopper", "blackwell"), "nvidia-l4"),
+        ("gfd", 1, ("blackwell",), "hopper"),
+    ],
+)
+def test_an_example_is_the_newest_model_on_machines_of_the_size(platform: str, count: int, kept: tuple[str, ...], example: str) -> None:
+    """An example is the newest model that is left, on machines with the fewest devices that suffice."""
+    table = TABLES[platform]
+    enough = table.enough("nvidia.com/gpu", count)
+    inside = table.where(offer.host.gpu is not None and offer.host.gpu.family in kept for offer in table.offers)
+    assert values_among(table, table.platform.machine_keys[0][0], enough & ~inside & ~table.unknown, inside)[0] == example
+
+
+def test_a_machine_that_a_cloud_sells_no_longer_is_no_example() -> None:
+    """K80s and M60s have no price in EC2: neither is an example, although nothing else is left."""
+    table = TABLES["karpenter-aws"]
+    old = table.where(offer.host.gpu is not None and offer.host.gpu.family in ("kepler", "maxwell") for offer in table.offers)
+    assert values_among(table, "karpenter.k8s.aws/instance-gpu-name", old, 0) == ()

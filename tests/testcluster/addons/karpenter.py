@@ -145,8 +145,13 @@ def _gpu_type(machine: MachineType, labels: Mapping[str, str]) -> Raw:
     known = {**machine.attributes, "family": machine.family, "count": str(machine.count), "manufacturer": vendor}
     architecture = "arm64" if machine.family in ARM else "amd64"
     network = {name: str(count) for name, count in machine.network.items()}
-    resources = {**_size(machine.type), **network, machine.resource: str(machine.count)}
+    resources = {**_size(machine.type), **_known_size(machine), **network, machine.resource: str(machine.count)}
     return _type(machine.type, architecture, resources, prices(machine), _labelled(labels, known))
+
+
+def _known_size(machine: MachineType) -> Raw:
+    known = {"cpu": machine.vcpus, "memory": machine.memory_mib and f"{machine.memory_mib}Mi"}
+    return {name: str(amount) for name, amount in known.items() if amount is not None}
 
 
 def _plain_type(name: str, price: float, labels: Mapping[str, str]) -> Raw:
@@ -179,7 +184,7 @@ def _requirement(key: str, values: Iterable[str]) -> Raw:
 
 
 def _size(name: str) -> Raw:
-    """What the size says: four vCPUs for an xlarge. Memory is at least this on all but g5g, and no test rests on it."""
+    """What the size says: four vCPUs for an xlarge. Memory is that of most families with GPUs."""
     size = name.partition(".")[2]
     cpus = METAL.get(name) or 4 * int(size.removesuffix("xlarge") or 1)
     return {"cpu": str(cpus), "memory": f"{4 * cpus}Gi", "ephemeral-storage": "200Gi", "pods": "110"}

@@ -135,6 +135,7 @@ class Node:
             "imageGCHighThresholdPercent": 100,  # a full disk is not the rig's to clean
             "nodeLeaseDurationSeconds": LEASE_SECONDS,
             "nodeStatusReportFrequency": "10s",
+            "nodeStatusUpdateFrequency": "1s",  # until a node's status has what its device plugin offers
             "serializeImagePulls": False,
             "readOnlyPort": 0,
         }
