@@ -50,24 +50,36 @@ Target = tuple[str, str] | None
 """(TYPE, NAME); None: only the places and policies are read, for an object of a file."""
 
 
-def read_surroundings(origin: Origin, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
+def read_surroundings(
+    origin: Origin, namespace: str | None, target: Target, catalog: Catalog, progress: Progress, *, may_lack: bool = False
+) -> Surroundings:
     """Read around a target. Files are read in place of a cluster; if a cluster is named too, they add what it does not have, or what may
-    not be read there. Raises InputError."""
+    not be read there. ``may_lack``: a target that is not there is none. Raises InputError."""
     values = values_of(origin.dumps)
     if origin.dumps and not origin.is_cluster:
-        return _of_dump(values, ", ".join(origin.dumps), namespace or "default", target, catalog)
+        try:
+            return _of_dump(values, ", ".join(origin.dumps), namespace or "default", target, catalog)
+        except InputError:
+            if not may_lack:
+                raise
+            return _of_dump(values, ", ".join(origin.dumps), namespace or "default", None, catalog)
     access = access_of(origin.kubeconfig, origin.context)
-    surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress))
+    surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress, may_lack=may_lack))
     added = _of_dump(values, "", surroundings.namespace, None, catalog)
     places, objects = [*surroundings.places, *added.places], {**added.objects, **surroundings.objects}
     return replace(surroundings, places=places, objects=objects)
 
 
-async def _read(client: Client, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
+async def _read(
+    client: Client, namespace: str | None, target: Target, catalog: Catalog, progress: Progress, *, may_lack: bool
+) -> Surroundings:
     near = Neighbours(client, catalog, namespace or client.namespace)
     surroundings = Surroundings(namespace=near.namespace, value={})
-    if target is not None:
-        surroundings = await _around(near, await _target(near, *target, catalog))
+    try:
+        surroundings = surroundings if target is None else await _around(near, await _target(near, *target, catalog))
+    except InputError:
+        if not may_lack:
+            raise
     reply = await client.call("GET", NAMESPACE.path("v1", name=near.namespace))
     if not reply.ok:
         near.unread["namespace"] = (

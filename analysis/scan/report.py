@@ -73,6 +73,7 @@ class ScanReport:
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "pending": ("Node", "NodePool"),
     "never-fits": ("Node", "NodePool"),
+    "rollout-waits": ("Node", "Deployment"),
     "run-on-spot": ("Node", "Job"),
     "run-unprotected": ("Node", "Job"),
     "notebook-on-large-gpu": ("Node",),

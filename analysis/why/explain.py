@@ -116,8 +116,9 @@ class Explainer:
             placed = replace(placed, warnings=warnings, edits=admitted.edits if self._advised is None else ())
         return _gated(self._remedied(placed, None, written))
 
-    def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
-        """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``)."""
+    def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str], now: Surroundings | None = None) -> Explanation:
+        """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``). ``now``: the
+        Deployment that it replaces, as it was read."""
         base = Explanation(
             title=title,
             namespace=manifest.namespace,
@@ -127,7 +128,10 @@ class Explainer:
             platforms=self._platforms,
         )
         outcome = admit_manifest(manifest, self._admission)
-        return self._of_outcome(replace(base, warnings=self._warnings(outcome)), outcome)
+        explanation = self._of_outcome(replace(base, warnings=self._warnings(outcome)), outcome)
+        if now is None or explanation.outlook == "now" or not rollouts.starts_update(now.value, manifest.value):
+            return explanation
+        return replace(explanation, rollout=rollouts.find_rollout(replace(now, value=manifest.value), {}, explanation.where))
 
     def _warnings(self, outcome: ManifestResult) -> tuple[AuthorWarning, ...]:
         own = [*author_warnings(outcome)]

@@ -35,6 +35,11 @@ def find_rollout(read: Surroundings, pod: Raw, where: Sequence[PlaceKind]) -> Ro
     )
 
 
+def starts_update(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return whether a Deployment that is applied over another one replaces its pods."""
+    return bool(before) and map_at(before, "spec").get("template") != map_at(after, "spec").get("template")
+
+
 def _holds(pod: Raw, resources: Iterable[str]) -> bool:
     taken = occupant(pod)
     return taken is not None and any(taken.requests.get(name, 0) > 0 for name in resources)

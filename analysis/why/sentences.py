@@ -187,18 +187,20 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
         yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
 
 
-def rollout_lines(wait: RolloutWait, namespace: str) -> Iterator[str]:
-    """Yield why a new pod of a rolling update waits, and what to type."""
-    pods = list_some(wait.holders)
+def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]:
+    """Yield why a new pod of a rolling update waits, and what to type. ``file``: where the Deployment is not applied yet."""
     hold = "holds" if len(wait.holders) == 1 else "hold"
+    begin = "It starts" if file else "It is a new pod of"
     yield (
-        f"It is a new pod of a rolling update: Deployment {wait.deployment} ends no old pod before a new one is ready (maxSurge "
-        f"{wait.surge}, maxUnavailable 0), and {pods} of the same Deployment {hold} the {wait.resource} that it waits for."
+        f"{begin} a rolling update: Deployment {wait.deployment} ends no old pod before a new one is ready (maxSurge "
+        f"{wait.surge}, maxUnavailable 0), and {list_some(wait.holders)} of the same Deployment {hold} the {wait.resource} that "
+        "it waits for."
     )
-    change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
-    if wait.owner:
-        yield f"Set maxSurge: 0 and maxUnavailable: 1 in {wait.owner}, which writes the Deployment."
+    if wait.owner or file:
+        where = f"{wait.owner}, which writes the Deployment" if wait.owner else file
+        yield f"To end an old pod first: set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1 in {where}."
     else:
+        change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
         yield f"To end an old pod first: kubectl patch deployment {wait.deployment} -n {namespace} -p '{change}'"
 
 

@@ -96,17 +96,18 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
     from analysis.admission.manifests import read_manifest
-    from sources.surroundings import read_surroundings
+    from sources.surroundings import DEPLOYMENT, read_surroundings
 
     manifests = [read_manifest(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
     manifest = next((one for one in manifests if one.subjects), None)
     if manifest is None:
         raise InputError(file=args.file, message="has no pod and no workload that creates pods")
+    target = (DEPLOYMENT, manifest.name) if manifest.kind == DEPLOYMENT and manifest.name else None
     with reading() as progress:
-        asked = read_surroundings(origin_from(args, both=True), manifest.namespace, None, catalog, progress.read)
+        asked = read_surroundings(origin_from(args, both=True), manifest.namespace, target, catalog, progress.read, may_lack=True)
     explainer = _explainer(args, asked, catalog, chosen, [subject.review.pod for subject in manifest.subjects])
     title = f"{manifest.kind.lower()}/{manifest.name}"
-    return explainer.of_manifest(title, manifest, list(asked.unread.values()))
+    return explainer.of_manifest(title, manifest, list(asked.unread.values()), asked)
 
 
 def _explainer(args: argparse.Namespace, around: Surroundings, catalog: Catalog, chosen: Options, pods: Sequence[Raw]) -> Any:

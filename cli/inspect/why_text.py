@@ -99,7 +99,7 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
     if not_checked:
         yield f"Not checked: {not_checked}."
     if found.rollout is not None:
-        yield from sentences.rollout_lines(found.rollout, found.namespace)
+        yield from sentences.rollout_lines(found.rollout, found.namespace, found.file)
         return
     if found.gates:
         gates = list_some(describe_gates(found.gates))

@@ -7,7 +7,7 @@ only taints, its own requirements and its limits are judged. Sizes in CPU and me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -231,8 +231,8 @@ def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Bloc
     """Narrow the machines by what they have for the pod, and by the limits of the NodePool."""
     needs = {name: need for name in _SIZES if (need := pod.requests.get(name, 0)) > 0 and name not in pod.unreadable}
     sure = blind = unsure = 0
-    short: list[tuple[Blocker, ...]] = []
-    close: list[tuple[Blocker, ...]] = []
+    short: list[Sequence[Blocker]] = []
+    close: list[Sequence[Blocker]] = []
     for machine in pool.machines:
         if not (here := machine.rows & rows):
             continue
@@ -250,12 +250,16 @@ def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Bloc
     fitting = sure or blind or unsure
     if not fitting and short:
         certain = not unknown and _names_machines(pod, pool, table)
-        obstacles += [blocker._replace(certain=certain) for blocker in min(short, key=_shortfall)]
+        nearest = min(short, key=_shortfall)
+        obstacles += [blocker._replace(certain=certain) for blocker in nearest]
     elif fitting == unsure and close:
-        obstacles += min(close, key=_shortfall)
+        nearest = min(close, key=_shortfall)
+        obstacles += nearest
     unchecked = set(pool.unchecked - {"machineSizes"}) if needs else set()
-    if needs and fitting and fitting == blind:
-        unchecked |= {"machineSizes", *(("nodePoolLimits",) if pool.limits.keys() & set(_SIZES) else ())}
+    if needs and fitting == blind:
+        unchecked.add("machineSizes")
+    if fitting == blind and (needs or not sure) and pool.limits.keys() & set(_SIZES):
+        unchecked.add("nodePoolLimits")
     within, over = _within_limits(pod, pool, (fitting or rows) | unknown, table)
     return _PoolFit((*obstacles, *over), within, frozenset(unchecked))
 
@@ -267,7 +271,7 @@ def _names_machines(pod: Wants, pool: Pool, table: Table) -> bool:
     return False in named or any(expression.key in keys and expression.operator == "In" for expression in pod.selector)
 
 
-def _shortfall(lacking: tuple[Blocker, ...]) -> tuple[int, float]:
+def _shortfall(lacking: Sequence[Blocker]) -> tuple[int, float]:
     return len(lacking), -min((blocker.have / blocker.need for blocker in lacking if blocker.need), default=0.0)
 
 

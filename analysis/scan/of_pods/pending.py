@@ -9,6 +9,7 @@ from typing import NamedTuple
 from analysis.admission_preview import Admission
 from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason
 from analysis.scan.of_nodes.node_pools import categories, letters
+from analysis.scan.of_pods.rollouts import Rollouts
 from analysis.scan.seen import GpuPod, ScannedCluster
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, wants
@@ -40,12 +41,15 @@ class PodObstacles(NamedTuple):
 def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
     """Yield each pod without a node, but those that misspell what they ask for."""
     judged: dict[int, PodObstacles] = {}
-    plain = without_gpus(seen)
+    plain, rolling = without_gpus(seen), Rollouts(seen)
     for pod in seen.pods:
         if pod.stored.node or any(name in seen.catalog.misspellings for name in pod.names):
             continue
         whole = seen.cluster.waiting.get((pod.stored.namespace, pod.stored.name), pod.raw)
         now = judged.get(id(whole)) or judged.setdefault(id(whole), find_obstacles(whole, seen, plain))
+        if now.known == "later" and (wait := rolling.find_wait(pod, now.reasons)):
+            yield Hit("rollout-waits", pod, wait, None, ("Deployment",))
+            continue
         kind: Kind = "never-fits" if now.never else "pending"
         values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged))
         yield Hit(kind, pod, values, _fixed(pod, whole, now, seen, admission, plain))

@@ -279,9 +279,29 @@ def test_a_rolling_update_that_waits_for_its_own_old_pod() -> None:
     assert "It needs no change" not in shown
     assert values.explanation_value(found)["rollingUpdate"]["holders"] == ["llm-old-x"]
     service = {"kind": "InferenceService", "metadata": {"name": "llm"}}
-    assert "Set maxSurge: 0 and maxUnavailable: 1 in InferenceService llm, which writes the Deployment.\n" in _text(
+    assert "maxSurge: 0 and maxUnavailable: 1 in InferenceService llm, which writes the Deployment.\n" in _text(
         _rolling(old, _deployment(), service)
     )
+
+
+def test_a_deployment_of_a_file_that_starts_such_an_update() -> None:
+    """It is held against the one that it replaces: with the same template no pod is replaced."""
+    labels: Raw = {"matchLabels": {"app": "llm"}}
+    template: Raw = {"metadata": {"labels": {"app": "llm"}}, "spec": _pod()["spec"]}
+    proposed = _deployment(template=template, selector=labels)
+    proposed["metadata"]["namespace"] = "n"
+    old = _of_replica_set(_pod(nodeName="a", status={"phase": "Running"}), "old", name="llm-old-x")
+    places = [_node("a", 1)]
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply({("Node", "", "a"): places[0]}).snapshot
+    fleet = fleet_of(places, catalog=catalog(), tables=snapshot.tables, occupants=[Occupant("a", {GPU: 1})])
+    explainer = Explainer(Admission(snapshot), fleet, prices(catalog()))
+    manifest = read_manifest(Document(file="llm.yaml", value=proposed), catalog(), "n")
+    running = {**proposed, "spec": {**proposed["spec"], "template": {}}}
+    for before, waits in ((running, True), (proposed, False), ({}, False)):
+        found = explainer.of_manifest("deployment/llm", manifest, (), Surroundings(namespace="n", value=before, pods=[old]))
+        assert (found.rollout is not None) == waits
+    told = explainer.of_manifest("deployment/llm", manifest, (), Surroundings(namespace="n", value=running, pods=[old]))
+    assert "set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1 in llm.yaml.\n" in _text(told)
 
 
 def test_other_pods_that_wait_are_in_no_such_update() -> None:

@@ -265,7 +265,8 @@ def untimed(out: str) -> Raw:
 
 def test_a_dump_is_explained_as_its_cluster(typed: Run, run: Run, place: Cluster, tmp_path: Path) -> None:
     """Each pod and workload has the same state, messages, places and fix; no cluster is read."""
-    file = dump(place, tmp_path, f"namespaces,nodes,pods,replicasets,deployments,jobs,events,{OURS}")
+    kinds = "namespaces,nodes,pods,replicasets,deployments,jobs,events,resourcequotas,limitranges,daemonsets"
+    file = dump(place, tmp_path, f"{kinds},{OURS}")
     for target in ("pod/waits", "pod/runs", "job/train", "deploy/huge"):
         _, expected, _ = typed(target, "-o", "json")
         _, shown, _ = run(target, "-o", "json", "-n", "research", "--from", file)
