@@ -241,6 +241,10 @@ def test_namespace_and_its_labels(run: Any, policy: Path) -> None:
     ran = run(POD, elsewhere, options=("--namespace", "lab", "--namespace-labels", "team=research,tier=dev"))
     assert 'Pod "p": admitted with 2 edits' in ran.err
     assert 'Pod "q": admitted unchanged; no policy matches' in ran.err
+    assert "berth: --namespace-labels are the labels of namespace lab, not of other; for those, add -n other\n" in ran.err
+    alone = run(elsewhere, options=("--namespace-labels", "team=research"))
+    assert 'Pod "q": admitted with 2 edits' in alone.err
+    assert "--namespace-labels" not in alone.err
 
 
 def test_labels_of_the_wrong_form_are_denied(capsys: pytest.CaptureFixture[str]) -> None:
