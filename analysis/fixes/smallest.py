@@ -12,7 +12,7 @@ from analysis.fixes.edits import changed
 from analysis.fixes.steps import WEIGHTS, Offered, Step, alternatives, edits_of, steps_of
 from catalog import Catalog
 from kube.node import Node
-from kube.scheduling import Blocker, Wants, wants
+from kube.scheduling import CLAIMS, Blocker, Wants, wants
 from kube.tree import ReadOnly
 from policies.placement.fleet import Fleet, Outlook, Place, best, blockers, outlook
 from policies.placement.pool_blockers import most_devices
@@ -135,7 +135,7 @@ def offered_amounts(place: Place, requests: Mapping[str, int]) -> Offered:
 
 
 def runs(pod: ReadOnly, fleet: Fleet) -> list[Place]:
-    """Return the places that take a pod as it is."""
+    """Return the places that take a pod as it is; none for a pod with claims, of which drivers decide."""
     wanted = wants(pod)
-    every: list[Place] = [*fleet.nodes, *fleet.pools]
+    every: list[Place] = [] if CLAIMS in wanted.unjudged else [*fleet.nodes, *fleet.pools]
     return [place for place in every if outlook(blockers(wanted, place, fleet)) == "now"]

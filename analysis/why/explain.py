@@ -101,6 +101,8 @@ class Explainer:
         one = audit_pod(as_stored, facts)
         if base.state == "admitted":
             return _admitted(base, pod, one)
+        if outcome is not None:
+            base = replace(base, edits=_made_from(pod, outcome).edits)
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
         if placed.outlook != "now":
             placed = replace(placed, rollout=rollouts.find_rollout(asked, pod, placed.where))
@@ -110,7 +112,8 @@ class Explainer:
         if written is not None:
             admitted = (self._advised or self._admission).of(written)
             warned = audience.warned(admitted.remarks, admitted.violations, written.pod)
-            placed = replace(placed, warnings=tuple(AuthorWarning((), remark) for remark in warned))
+            warnings = tuple(AuthorWarning((), remark) for remark in warned)
+            placed = replace(placed, warnings=warnings, edits=admitted.edits if self._advised is None else ())
         return _gated(self._remedied(placed, None, written))
 
     def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str], now: Surroundings | None = None) -> Explanation:
@@ -147,6 +150,7 @@ class Explainer:
             base,
             policies=pod.matched,
             audit_outcomes=pod.audit_outcomes,
+            edits=pod.edits,
             refusals=pod.refusals,
             gates=read_gates(pod.pod, self._snapshot.catalog),
             unchecked=tuple(self._unchecked_before(outcome.manifest)),

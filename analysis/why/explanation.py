@@ -13,7 +13,7 @@ from analysis.kueue.waiting import QueuePosition
 from analysis.why.gates import SchedulingGate
 from kube.namespace_limits.refusal import Refusal
 from kube.scheduling import Blocker
-from kube.tree import Path
+from kube.tree import Path, map_at, maps_in
 from policies.patch.record import Entry
 from policies.placement.fleet import Outlook
 from policies.verdict import AuditOutcome, Edit, Violation
@@ -131,6 +131,8 @@ class Explanation:
     warnings: tuple[AuthorWarning, ...] = ()
     """What admission tells the author without denying the object; none of a pod that is on a node."""
     told: tuple[Told, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    """What policies write into the pod as its author wrote it, by which it is placed."""
     where: tuple[PlaceKind, ...] = ()
     outlook: Outlook | None = None
     """Of all places; None if places are not known."""
@@ -165,3 +167,21 @@ class Explanation:
     """By which it was explained; None where the caller does not say."""
     value: Any = None
     """The object with the fix; None without one."""
+
+    def requiring(self, blocker: Blocker) -> tuple[str, ...]:
+        """Return the policies that wrote the label expression of a blocker into the pod; () if its author did."""
+        if blocker.kind not in ("label", "machines") or not blocker.operator:
+            return ()
+        return next((edit.policies for edit in self.edits if _wrote(edit, blocker)), ())
+
+
+def _wrote(edit: Edit, blocker: Blocker) -> bool:
+    """Return whether the expression of a blocker stands in what an edit wrote: a whole part of the pod, or an item of a list."""
+    if edit.path[-1] == "-":
+        value = map_at(edit.value)
+        return edit.path[:-1] == blocker.path[: len(edit.path) - 1] and blocker.key in (value.get("key"), *_keys(value))
+    return bool(edit.path) and edit.path == blocker.path[: len(edit.path)]
+
+
+def _keys(term: Mapping[Any, Any]) -> list[object]:
+    return [expression.get("key") for expression in maps_in(term.get("matchExpressions"))]

@@ -85,6 +85,12 @@ def _largest(blocker: Blocker) -> str:
     return f"; {largest} has {blocker.have}"
 
 
+def blocker_of(explanation: Explanation, place_blocker: Blocker) -> str:
+    """Return why a place does not take the pod, with the policies that wrote what is in the way."""
+    policies = explanation.requiring(place_blocker)
+    return f"{blocker(place_blocker)}{f' (required by {list_some(policies)})' if policies else ''}"
+
+
 def condition(one: Blocker) -> str:
     """Return an expression, as ``kubectl -l`` writes it."""
     values = ", ".join(one.values)

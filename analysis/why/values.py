@@ -36,7 +36,7 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "warnings": [_warning(warning) for warning in found.warnings],
         "told": [one._asdict() for one in found.told],
         "outlook": found.outlook,
-        "places": [_where(one) for one in found.where],
+        "places": [_where(place, found) for place in found.where],
         "notChecked": list(found.unchecked),
         "refused": [refusal._asdict() | {"path": dotted(refusal.path), "passing": refusal.passing} for refusal in found.refusals],
         "rollingUpdate": None if found.rollout is None else found.rollout._asdict() | {"holders": list(found.rollout.holders)},
@@ -67,10 +67,13 @@ def _warning(warning: AuthorWarning) -> dict[str, Any]:
     return {"code": warning.remark.code, "text": warning.remark.text_at(warning.place)} | template
 
 
-def _where(one: PlaceKind) -> dict[str, Any]:
-    reasons = [_blocker(blocker) | {"nodes": count} for blocker, count in one.blockers]
-    kind = {"nodePool": one.title} if one.pool else {"kind": one.title, "nodes": list(one.names)}
-    return kind | {"outlook": one.outlook, "blockers": reasons}
+def _where(place: PlaceKind, explanation: Explanation) -> dict[str, Any]:
+    reasons = [
+        _blocker(blocker) | {"nodes": count} | ({"policies": list(policies)} if (policies := explanation.requiring(blocker)) else {})
+        for blocker, count in place.blockers
+    ]
+    kind = {"nodePool": place.title} if place.pool else {"kind": place.title, "nodes": list(place.names)}
+    return kind | {"outlook": place.outlook, "blockers": reasons}
 
 
 def _blocker(one: Blocker) -> dict[str, Any]:

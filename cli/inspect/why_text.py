@@ -80,7 +80,7 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
             yield "    no blocker found"
         for blocker, count in one.blockers[:MOST_REASONS]:
             some = f" (on {count} of {len(one.names)})" if count < len(one.names) else ""
-            yield f"    {sentences.blocker(blocker)}{some}"
+            yield f"    {sentences.blocker_of(found, blocker)}{some}"
         if len(one.blockers) > MOST_REASONS:
             yield f"    and {len(one.blockers) - MOST_REASONS} more reasons"
     if len(found.where) > MOST_PLACES:

@@ -125,7 +125,10 @@ class Teller:
     def _seen(self, found: Explanation) -> Explanation:
         """Return an explanation with the policies that the viewer may list; denials name theirs to every author anyway."""
         return replace(
-            found, policies=tuple(filter(self._view.shows_policy, found.policies)), audit_outcomes=self._listed(found.audit_outcomes)
+            found,
+            policies=tuple(filter(self._view.shows_policy, found.policies)),
+            audit_outcomes=self._listed(found.audit_outcomes),
+            edits=tuple(edit for edit in found.edits if all(map(self._view.shows_policy, edit.policies))),
         )
 
     def _permitted(self, outcome: ManifestResult) -> ManifestResult:

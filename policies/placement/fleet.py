@@ -12,7 +12,7 @@ from kube.karpenter import read_node_class
 from kube.labels import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
 from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
 from kube.pod import DEFAULT_SCHEDULER
-from kube.scheduling import CLAIMS, GATES, Blocker, Wants, of_node, read_wants, wants
+from kube.scheduling import CLAIMS, Blocker, Wants, of_node, read_wants, wants
 from kube.tree import map_at, text_of
 from policies.facts import cluster_facts
 from policies.offers.table import Table
@@ -139,7 +139,7 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
     """Return the best outlook of a pod on any place of the cluster.
 
     Never ``never`` if there may be places that are not known, nor for a pod of another scheduler, whose rules are not
-    known; never ``now`` for a pod with claims, which are not checked, nor for one with scheduling gates, which others remove.
+    known; never ``now`` for a pod with claims, of which drivers decide.
     """
     wanted = read_wants(pod)
     result: Outlook = "unknown" if fleet.open_ended or wanted.scheduler != DEFAULT_SCHEDULER else "never"
@@ -147,9 +147,7 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
         result = min(result, place_outlook, key=OUTLOOKS.index)
         if result == "now":
             break
-    if result == "now" and CLAIMS in wanted.unjudged:
-        return "unknown"
-    return "later" if result == "now" and GATES in wanted.unjudged else result
+    return "unknown" if result == "now" and CLAIMS in wanted.unjudged else result
 
 
 def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:

@@ -256,8 +256,10 @@ def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Bloc
         nearest = min(close, key=_shortfall)
         obstacles += nearest
     unchecked = set(pool.unchecked - {"machineSizes"}) if needs else set()
-    if needs and fitting and fitting == blind:
-        unchecked |= {"machineSizes", *(("nodePoolLimits",) if pool.limits.keys() & set(_SIZES) else ())}
+    if needs and fitting == blind:
+        unchecked.add("machineSizes")
+    if fitting == blind and (needs or not sure) and pool.limits.keys() & set(_SIZES):
+        unchecked.add("nodePoolLimits")
     within, over = _within_limits(pod, pool, (fitting or rows) | unknown, table)
     return _PoolFit((*obstacles, *over), within, frozenset(unchecked))
 

@@ -14,6 +14,7 @@ from analysis.scan.exposure import Exposure, exposure
 from cli.output.html_page import ALL, format_audit_html
 from cli.output.table import OutputTable
 from cli.terminal.screen import PLAIN, Terminal
+from documents.printable import counted
 from policies.state.snapshot import Snapshot
 from sources.scanned_cluster import age
 
@@ -138,4 +139,4 @@ def summarize_audit(ledger: Ledger) -> str:
     pods = ledger.pods.values()
     deny = sum(any(outcome.finding == "would-deny" for outcome in pod.outcomes) for pod in pods)
     change = sum(any(outcome.finding == "would-change" for outcome in pod.outcomes) for pod in pods)
-    return f"Of {len(pods)} pods with accelerators, policies in Audit or Warn would change {change} and deny {deny}."
+    return f"Of {counted(len(pods), 'pod')} with accelerators, policies in Audit or Warn would change {change} and deny {deny}."

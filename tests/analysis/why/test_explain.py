@@ -388,3 +388,21 @@ def test_policies_that_could_not_be_read_are_not_said_to_deny_nothing() -> None:
     shown = _text(_denied_by("BERTH-111: 9 GPUs", unread={"ClusterGPUPolicy": "you may not list clustergpupolicies.berth.dev"}))
     assert "Berth's policies could not be read here" in shown
     assert "No policy" not in shown
+
+
+def test_the_policy_that_wants_a_label_is_named() -> None:
+    """What the author wants is of nobody else."""
+    wants_spot = {**FORBIDDING, "metadata": {"name": "spot"}, "spec": {"mode": "Enforce", "default": {"capacity": ["spot"]}}}
+    zone = {"topology.kubernetes.io/zone": "a"}
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply({("ClusterGPUPolicy", "", "spot"): wants_spot}).snapshot
+    fleet = fleet_of([_node("n")], catalog=catalog(), tables=snapshot.tables)
+    manifest = read_manifest(Document(file="pod.yaml", value=_pod(nodeSelector=zone)), catalog(), "n")
+    explained = Explainer(Admission(snapshot), fleet, prices(catalog())).of_manifest("pod/p", manifest, ())
+    shown = _text(explained)
+    assert "required; it has no such label (required by ClusterGPUPolicy/spot)\n" in shown
+    assert "label topology.kubernetes.io/zone=a is required; it has no such label\n" in shown
+    (place,) = values.explanation_value(explained)["places"]
+    assert {one["key"]: one.get("policies") for one in place["blockers"]} == {
+        "topology.kubernetes.io/zone": None,
+        "karpenter.sh/capacity-type": ["ClusterGPUPolicy/spot"],
+    }

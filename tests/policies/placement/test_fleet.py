@@ -104,3 +104,10 @@ def test_a_pool_of_an_unknown_class_never_takes_a_pod() -> None:
     label, same = blockers(_pod(1, nodeSelector={"nvidia.com/gpu.product": "Tesla-T5"}), pool, fleet)
     assert (label.kind, label.key, label.certain, same) == ("label", "nvidia.com/gpu.product", False, unknown)
     assert blockers(_pod(1, nodeSelector={"example.com/size": "big"}), pool, fleet) == (unknown,)
+
+
+def test_a_pod_with_claims_is_never_certain_of_a_place() -> None:
+    """Whether devices are free for it is what drivers publish; what a node lacks is certain all the same."""
+    claims: dict[str, Any] = {"resourceClaims": [{"name": "gpu"}]}
+    assert _best(_pod(1, **claims), _node("a"), occupants=()) == "unknown"
+    assert _best(_pod(9, **claims), _node("a"), occupants=()) == "never"
