@@ -140,6 +140,8 @@ class Explanation:
     parts: Parts = ()
     """Where the parts of the pod stand in the object that is explained."""
     rollout: RolloutWait | None = None
+    crowd: int = 0
+    """The pods that the object has at once, where one has a place and not all have; else 0."""
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
     policies: tuple[str, ...] = ()
