@@ -31,13 +31,14 @@ from kube.namespace_limits.refusal import Refusal
 from kube.node import NodeGroup
 from kube.pod import DEFAULT_SCHEDULER, FINISHED, Pod, PodError
 from kube.scheduling import Wants, wants
-from kube.templates import group_of
+from kube.templates import group_of, pods_at_once
 from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
 from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
 from policies.placement.pools import Pool
+from policies.placement.together import outlook_together
 from policies.placement.unchecked import Unchecked, in_order
 from policies.pods.actors import QUEUE_NAME
 from policies.request import Request
@@ -165,6 +166,10 @@ class Explainer:
             return replace(placed, outlook="never")
         if before != "now":
             return _at_best(placed, before)
+        if placed.outlook == "now" and self._fleet is not None and (count := _pods_at_once(outcome)) > 1:
+            each = [(wants(one.pod), pods_at_once(outcome.manifest.value, one.subject.template)) for one in outcome.pods]
+            together = outlook_together(each, self._fleet)
+            placed = _at_best(replace(placed, crowd=count if together != "now" else 0), together)
         return _gated(self._remedied(placed, outcome.manifest, pod.subject))
 
     def _unchecked_before(self, manifest: Manifest) -> Iterator[Unchecked]:
@@ -248,6 +253,10 @@ class Explainer:
             name: found[0] if (found := self._prices.machines.get(name)) else None for name in pool_blockers.machines(wants(pod), pool)
         }
         return tuple(sorted(prices.items(), key=lambda one: (one[1] is None, one[1] or 0.0, one[0])))
+
+
+def _pods_at_once(outcome: ManifestResult) -> int:
+    return sum(pods_at_once(outcome.manifest.value, pod.subject.template) for pod in outcome.pods)
 
 
 def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Explanation:

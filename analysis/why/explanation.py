@@ -141,6 +141,8 @@ class Explanation:
     refusals: tuple[Refusal, ...] = ()
     """What ResourceQuotas and LimitRanges refuse of pods that are not created yet; ``warnings`` say it."""
     rollout: RolloutWait | None = None
+    crowd: int = 0
+    """The pods that the object has at once, where one has a place and not all have; else 0."""
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
     unread_policies: bool = False

@@ -39,6 +39,7 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "places": [_where(place, found) for place in found.where],
         "notChecked": list(found.unchecked),
         "refused": [refusal._asdict() | {"path": dotted(refusal.path), "passing": refusal.passing} for refusal in found.refusals],
+        "podsAtOnce": found.crowd,
         "rollingUpdate": None if found.rollout is None else found.rollout._asdict() | {"holders": list(found.rollout.holders)},
         "remedy": None if found.remedy is None else _remedy(found.remedy),
         "denials": [_violation(one) for one in found.denials],

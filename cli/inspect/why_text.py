@@ -98,6 +98,10 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         return
     if not_checked:
         yield f"Not checked: {not_checked}."
+    if found.crowd:
+        yield f"One pod has a place, but not all {found.crowd} that {found.title} has at once."
+        if found.outlook == "unknown":
+            return
     if found.rollout is not None:
         yield from sentences.rollout_lines(found.rollout, found.namespace, found.file)
         return
