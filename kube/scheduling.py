@@ -241,7 +241,7 @@ def _resources(pod: Wants, node: Node, delegated: frozenset[str]) -> Iterator[Bl
 def _short(name: str, need: int, node: Node, path: Path) -> Iterator[Blocker]:
     here = node.allocatable.get(name, 0)
     if need > here:
-        broken = "/" in name and need <= node.capacity.get(name, 0)
+        broken = "/" in name and need <= max(node.capacity.get(name, 0), node.expected.get(name, 0))
         yield Blocker("resource", name, need=need, have=here, path=path, passing=broken or not node.settled)
         return
     free = node.free(name)

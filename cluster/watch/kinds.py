@@ -12,6 +12,7 @@ from analysis.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLIC
 from analysis.world.happenings import NOT_CREATED
 from cluster.watch.trims import (
     amounts_alone,
+    daemon_alone,
     discovery_alone,
     event_alone,
     labels_alone,
@@ -253,6 +254,8 @@ def owners_alone(kind: Watched) -> Watched:
     return replace(kind, metadata_only=True, page=2000)
 
 
+DAEMONS = replace(_workload("DaemonSet", "daemonsets", "apps"), need="advice", trim=daemon_alone)
+"""What runs on each node: device plugins among them."""
 REPLICA_SETS = owners_alone(_workload("ReplicaSet", "replicasets", "apps"))
 _JOBS = _workload("Job", "jobs", "batch")
 OWNERS = (REPLICA_SETS, owners_alone(_JOBS))

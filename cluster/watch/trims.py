@@ -10,9 +10,9 @@ from typing import Any
 
 from analysis.audit.stored_pod import PlainPods, StoredPod, controller_of, may_hold_devices, stored
 from analysis.world.happenings import happening
-from kube.node import Occupant, occupant, slimmed_node
+from kube.node import Occupant, occupant, registers, slimmed_node
 from kube.pod import CONTAINERS, FINISHED
-from kube.tree import Raw, map_at, text_of
+from kube.tree import Raw, map_at, maps_in, text_of
 from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import slimmed
 from policies.pods.projection import Reads
@@ -82,8 +82,13 @@ def node(value: Raw, api_version: str, kind: str) -> Raw:
 
 
 def whole_node(value: Raw, api_version: str, kind: str) -> Raw:
-    """Trim a node as ``node`` does, but keep all amounts that it offers and whether it takes pods."""
-    return {**labels_alone(value, api_version, kind), **interned(slimmed_node(value, whole=True))}
+    """Trim a node as ``node`` does, but keep all amounts that it offers, whether it takes pods, when it was created, and the physical
+    devices that a vGPU maker registers."""
+    kept = labels_alone(value, api_version, kind)
+    kept["metadata"] |= kept_metadata(value, ("creationTimestamp",))
+    if annotations := registers(value):
+        kept["metadata"]["annotations"] = annotations
+    return {**kept, **interned(slimmed_node(value, whole=True))}
 
 
 def with_status(value: Raw, api_version: str, kind: str) -> Raw:
@@ -137,6 +142,24 @@ def event_alone(value: Raw, api_version: str, kind: str) -> Raw:
     return {"metadata": {"name": value["metadata"]["name"]}, "event": happening(value)}
 
 
+def daemon_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a DaemonSet to what decides on which nodes its pods run, what they take, and their images."""
+    template = map_at(value, "spec", "template")
+    spec = _about_place(map_at(template, "spec"))
+    for field in CONTAINERS:
+        for part, container in zip(spec.get(field, ()), maps_in(map_at(template, "spec").get(field)), strict=False):
+            part["image"] = text_of(container.get("image"))
+    kept = {"apiVersion": api_version, "kind": kind, "metadata": kept_metadata(value)}
+    return kept | {"spec": {"template": {"spec": spec}}}
+
+
+def _about_place(spec: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the part of a pod's spec that is about nodes."""
+    part: dict[str, Any] = {field: spec[field] for field in ABOUT_NODES if field in spec}
+    part |= {field: [_container(container) for container in spec[field]] for field in CONTAINERS if isinstance(spec.get(field), list)}
+    return part
+
+
 class PodTrim:
     """Trims pods. What pods that are alike have in common is held once.
 
@@ -188,8 +211,7 @@ class PodTrim:
 
     def _about_nodes(self, pod: StoredPod, spec: Mapping[Any, Any]) -> Raw:
         """Return the part of the spec that is about nodes, with the metadata that is judged."""
-        part = {field: spec[field] for field in ABOUT_NODES if field in spec}
-        part |= {field: [_container(container) for container in spec[field]] for field in CONTAINERS if isinstance(spec.get(field), list)}
+        part = _about_place(spec)
         if isinstance(spec.get("volumes"), list):
             part["volumes"] = [{kind: {} for kind in map_at(volume)} for volume in spec["volumes"]]
         whole = {"metadata": json.loads(pod.shared).get("metadata", {}), "spec": part}

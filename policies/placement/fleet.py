@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from catalog import Catalog
@@ -13,8 +13,11 @@ from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, of_node, read_wants
 from policies.facts import cluster_facts
+from policies.facts.device_modes import Published
+from policies.facts.platform_detection import newer
 from policies.offers.table import Table
 from policies.placement import pool_blockers
+from policies.placement.expected_devices import expecting
 from policies.placement.pools import Pool, PoolReader
 
 Place = Node | Pool
@@ -63,12 +66,13 @@ def fleet_of(
     catalog: Catalog,
     tables: Mapping[str, Table],
     occupants: Iterable[Occupant] | None = None,
+    published: Published | None = None,
     open_ended: bool | None = None,
 ) -> Fleet:
     """Return the places in these objects: Nodes, NodePools and DeviceClasses; other kinds are passed over.
 
     ``occupants``: what is bound to the nodes (``occupant`` of every pod); None if that is not known, and then nothing is
-    ever short of ``capacity``. ``open_ended``: None to find it by the labels of nodes.
+    ever short of ``capacity``. ``published``: what DRA drivers publish for nodes. ``open_ended``: None to find it by the labels of nodes.
     """
     by_kind: dict[str, list[Mapping[str, Any]]] = {"Node": [], "NodePool": [], "DeviceClass": []}
     for value in objects:
@@ -76,13 +80,20 @@ def fleet_of(
     reader = PoolReader(catalog, tables)
     pools = tuple(sorted((pool for one in by_kind["NodePool"] if (pool := reader.read(one))), key=lambda pool: (-pool.weight, pool.name)))
     startup = frozenset(taint.key for pool in pools for taint in pool.startup_taints)
-    found = tuple(nodes(by_kind["Node"], occupants, startup))
+    devices = published or {}
+    found = tuple(_expecting(node, devices.get(node.name, {}), catalog) for node in nodes(by_kind["Node"], occupants, startup))
     if open_ended is None:
         managed = SCALED_BY_CLOUD if pools else SCALED_BY_CLOUD + _AUTOSCALED_WITHOUT_KARPENTER
         open_ended = any(key in node.labels for node in found for key in managed)
     classes = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
     delegated = {name for entry in classes for name in (entry.value.extended, f"{OF_A_CLASS}{entry.key}") if name}
     return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
+
+
+def _expecting(node: Node, published: Mapping[str, int], catalog: Catalog) -> Node:
+    """Return a node with what it should offer and does not."""
+    expected = expecting(node, newer(catalog, node.labels), published, catalog)
+    return replace(node, expected=expected) if expected else node
 
 
 def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tuple[Blocker, ...]:
