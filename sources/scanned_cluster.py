@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from analysis.audit.stored_pod import widest
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog
+from cluster.watch.kinds import DAEMONS, NODE_CLASSES, OWNERS, PODS, QUEUES, Watched, with_offers
 from cluster.watch.kinds import KINDS as FOLLOWED
-from cluster.watch.kinds import NODE_CLASSES, OWNERS, PODS, QUEUES, Watched, with_offers
 from cluster.watch.listing import Progress, Survey
 from cluster.watch.trims import PodTrim
 from kube.tree import Raw
@@ -50,9 +50,9 @@ def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -
 
 
 def scanned_kinds(catalog: Catalog) -> tuple[Watched, ...]:
-    """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, pods and their owners."""
+    """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, DaemonSets, pods, their owners."""
     facts = with_offers(kind for kind in FOLLOWED if not kind.ours and kind not in QUEUES)
-    return (*facts, NODE_CLASSES, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS)
+    return (*facts, NODE_CLASSES, DAEMONS, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS)
 
 
 def cluster_of(state: Survey, namespace: str | None) -> Cluster:
@@ -63,6 +63,7 @@ def cluster_of(state: Survey, namespace: str | None) -> Cluster:
         nodes=objects["Node"],
         nodepools=objects["NodePool"],
         node_classes=objects["EC2NodeClass"],
+        daemons=None if "DaemonSet" in state.unread or namespace else objects["DaemonSet"],
         slices=published(facts),
         facts=facts,
         pods=[pod["pod"] for pod in objects["Pod"] if "pod" in pod],

@@ -22,6 +22,8 @@ class Cluster:
     nodepools: Sequence[Raw] = ()
     device_classes: Sequence[Raw] = ()
     node_classes: Sequence[Raw] = ()
+    daemons: Sequence[Raw] | None = None
+    """DaemonSets, trimmed; None if not all are known."""
     slices: Published = field(default_factory=dict)
     """What DRA drivers publish."""
     facts: ClusterFacts = field(default_factory=ClusterFacts)

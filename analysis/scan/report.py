@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from analysis.admission_preview import Admission
 from analysis.scan.finding import Finding, Hit, group_findings
 from analysis.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
 from analysis.scan.of_pods import notebooks, pending, resource_names, runs
-from analysis.scan.seen import GpuPod, ScannedCluster
+from analysis.scan.seen import GpuNode, GpuPod, ScannedCluster
 from analysis.scan.wording import ORDER
 from policies.facts.offered_devices import STACKS
 
@@ -24,8 +24,12 @@ class DeviceGroup:
     model: str
     """"" if the labels do not tell."""
     nodes: int
+    gpus: int | None
+    """The physical GPUs; None if only that there are some is known."""
     devices: int
-    held: int
+    """What pods may hold: slices and replicas counted as one, and without what nodes should offer and do not."""
+    held: Fraction
+    """The physical GPUs that pods hold: a slice or a replica is its part."""
     usd: float | None
 
 
@@ -84,6 +88,9 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "pool-unknown-machine": ("NodePool",),
     "node-class-latest-image": ("EC2NodeClass", "NodePool"),
     "advertised-twice": ("Node", "ResourceSlice"),
+    "gpus-missing": ("Node", "ResourceSlice", "DaemonSet"),
+    "gpus-unhealthy": ("Node",),
+    "slices-missing": ("Node", "ResourceSlice"),
     "labels-unmaintained": ("Node", *STACKS),
     "labels-without-devices": ("Node", "ResourceSlice"),
     "labels-disagree": ("Node",),
@@ -133,26 +140,28 @@ def _rank(finding: Finding) -> tuple[object, ...]:
 
 
 def _groups(seen: ScannedCluster) -> list[DeviceGroup]:
-    held: Counter[str] = Counter()
+    held: dict[str, Fraction] = {}
     for pod in seen.pods:
         if pod.node is not None:
-            held[pod.node.name] += pod.gpus
-    found: dict[tuple[str, str, str], list[tuple[int, int, float | None]]] = {}
+            held[pod.node.name] = held.get(pod.node.name, Fraction(0)) + pod.held
+    groups: dict[tuple[str, str, str], list[GpuNode]] = {}
     for node in seen.nodes.values():
-        if node.devices:
+        if node.has_gpus:
             model = node.gpu.model if node.gpu is not None else ""
-            found.setdefault((*node.group, model), []).append((node.devices, held[node.name], node.usd_whole))
+            groups.setdefault((*node.group, model), []).append(node)
     out = []
-    for (what, name, model), nodes in sorted(found.items()):
-        prices = [usd for _, _, usd in nodes if usd is not None]
+    for (what, name, model), nodes in sorted(groups.items()):
+        prices = [usd for node in nodes if (usd := node.usd_whole) is not None]
+        known = [node.gpus for node in nodes if node.gpus is not None]
         out.append(
             DeviceGroup(
                 what=what,
                 name=name,
                 model=model,
                 nodes=len(nodes),
-                devices=sum(devices for devices, _, _ in nodes),
-                held=sum(taken for _, taken, _ in nodes),
+                gpus=sum(known) if len(known) == len(nodes) else None,
+                devices=sum(node.devices for node in nodes),
+                held=sum((held.get(node.name, Fraction(0)) for node in nodes), Fraction(0)),
                 usd=sum(prices) if prices else None,
             )
         )

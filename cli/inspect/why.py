@@ -23,6 +23,7 @@ from cli.terminal import screen
 from cli.terminal.progress import reading
 from documents.files import read_objects
 from policies.document import InputError
+from policies.facts.device_modes import published
 from policies.placement.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
@@ -123,7 +124,14 @@ def _fleet(asked: Surroundings, snapshot: Snapshot) -> Fleet | None:
     if not asked.places and ("Node" in asked.unread or not asked.objects):
         return None
     open_ended = True if "Node" in asked.unread or "NodePool" in asked.unread else None
-    return fleet_of(asked.places, catalog=snapshot.catalog, tables=snapshot.tables, occupants=asked.occupants, open_ended=open_ended)
+    return fleet_of(
+        asked.places,
+        catalog=snapshot.catalog,
+        tables=snapshot.tables,
+        occupants=asked.occupants,
+        published=published(snapshot.cluster),
+        open_ended=open_ended,
+    )
 
 
 def _fix(file: str, value: Any) -> None:

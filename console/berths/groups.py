@@ -110,7 +110,7 @@ class ModelGroup:
 def _counted(world: World) -> tuple[ModelGroup, ...]:
     members: dict[GroupKey, list[GpuNode]] = {}
     for node in world.seen.nodes.values():
-        if node.gpu is not None or node.parts:
+        if node.gpu is not None or node.has_gpus:
             key = GroupKey(*node.group, node.gpu.model if node.gpu is not None else "")
             members.setdefault(key, []).append(node)
     known = "Pod" not in world.unread and "Node" not in world.unread
@@ -135,7 +135,7 @@ class _Counter:
     def group(self, key: GroupKey, nodes: Sequence[GpuNode]) -> ModelGroup:
         states = Counter(state(node.place) for node in nodes)
         prices = [node.usd_whole for node in nodes]
-        names = dict.fromkeys(name for node in nodes for name in node.parts)
+        names = dict.fromkeys(name for node in nodes for name in node.parts if self._catalog.measure(name) is None)
         lines = [line for name in names if (line := self._line(name, nodes)).uses]
         having = {one.node for line in lines for one in line.uses}
         shared = set(nodes[0].labels.items()).intersection(*(node.labels.items() for node in nodes))

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from analysis.admission_preview import Admission
-from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason
-from analysis.scan.of_nodes.node_pools import categories, letters, machines_named
+from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason, obstacle_of
+from analysis.scan.of_nodes.node_pools import machines_named, names_no_gpus
 from analysis.scan.seen import GpuPod, ScannedCluster
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, wants
@@ -86,18 +86,13 @@ class _PendingPlace(NamedTuple):
 
 
 def without_gpus(seen: ScannedCluster) -> frozenset[str]:
-    """Return the NodePools that name families or types of machines of which none can have a GPU, by the letters that a family begins with:
-    those of the platform's categories with GPUs are known (``Platform.gpu_pools``), and ``m6i`` begins with none of them."""
+    """Return the NodePools that name machines of which none can have a GPU."""
     found = set()
     detector = Detector(seen.catalog)
     for name, pool in seen.cluster.facts.nodepools.items():
         platform = seen.catalog.platforms.get(detector.of_pool(pool).platform)
-        if platform is None:
-            continue
-        for key, operator, values in pool.requirements:
-            machines = operator == "In" and platform.labels.get(key) in ("family", "type")
-            if machines and values and categories(platform) and categories(platform).isdisjoint(letters(values)):
-                found.add(name)
+        if platform is not None and names_no_gpus(pool, platform):
+            found.add(name)
     return frozenset(found)
 
 
@@ -150,7 +145,7 @@ def _reasons(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wa
     having = [(place, found) for place, found in places if not any(one.kind in _ABSENT and _device(one) for one in found)]
     merged: dict[tuple[Obstacle, ...], list[_PendingPlace]] = {}
     for place, found in having or _most(places, wanted):
-        merged.setdefault(tuple(_obstacle(one) for one in found), []).append(place)
+        merged.setdefault(tuple(obstacle_of(one) for one in found), []).append(place)
 
     def far(one: tuple[tuple[Obstacle, ...], list[_PendingPlace]]) -> tuple[int, int]:
         return sum(_FAR.get(found.kind, 1) for found in one[0]), -sum(place.nodes for place in one[1])
@@ -173,7 +168,3 @@ def _most(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants
 
 def _device(one: Blocker) -> bool:
     return "/" in one.key
-
-
-def _obstacle(one: Blocker) -> Obstacle:
-    return Obstacle(one.kind, one.key, one.operator, one.values, one.found, one.need, one.have)

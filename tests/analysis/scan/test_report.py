@@ -54,9 +54,8 @@ FOUND: dict[str, set[tuple[str, str, int, int]]] = {
         ("notebook-on-large-gpu", "Pod shared/lab-0-0", 1, 2),
         ("nodes-untainted", "nodes with T4", 0, 4),
         ("advertised-twice", "nodes with H100-80GB", 0, 8),
-        ("labels-without-devices", "nodes with A100-80GB", 0, 0),
-        ("labels-disagree", "nodes with A100-80GB", 0, 7),
-        ("mig-not-configured", "nodes with A100-80GB", 0, 0),
+        ("gpus-missing", "nodes with A100-80GB", 0, 8),
+        ("mig-not-configured", "nodes with A100-80GB", 0, 8),
     },
 }
 """(kind, where, pods, GPUs): all that was put into each on purpose, and nothing else"""
