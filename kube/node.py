@@ -52,6 +52,16 @@ class RegisteredDevice(NamedTuple):
     healthy: bool
 
 
+class ExpectedAmount(NamedTuple):
+    """What a label says that a node has of a resource which it lacks."""
+
+    number: int
+    """0 if it does not say how many."""
+    key: str
+    """The label, with its value."""
+    value: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """One node."""
@@ -78,8 +88,8 @@ class Node:
     """As the API server writes times; "" if it is not known."""
     registered: tuple[RegisteredDevice, ...] = ()
     """The physical devices of which a vGPU maker offers parts; () if none does."""
-    expected: Mapping[str, int] = field(default_factory=dict)
-    """Extended resource -> the number that its labels say that it has, of those that it lacks now."""
+    expected: Mapping[str, ExpectedAmount] = field(default_factory=dict)
+    """Extended resource -> what its labels say that it has, of those that it lacks now."""
 
     @property
     def extended(self) -> list[str]:

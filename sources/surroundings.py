@@ -23,14 +23,19 @@ from sources.neighbours import MOST_OWNERS, Neighbours
 from sources.sources import Origin
 from sources.state import NAMESPACE, access_of, call_cluster, is_installed, keyed, of_values, unread, values_of
 
-SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
-"""As kubectl has them."""
+SHORT = {
+    "po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob",
+    "rc": "ReplicationController", "isvc": "InferenceService", "ksvc": "Service", "lws": "LeaderWorkerSet", "wf": "Workflow",
+    "vcjob": "VolcanoJob", "vj": "VolcanoJob", "sparkapp": "SparkApplication", "pcs": "PodCliqueSet",
+}  # fmt: skip
+"""As kubectl has them, and the definitions of these kinds."""
 
 
 def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     """Return the catalog's workloads that a TYPE may mean: by kind, name, plural or kubectl's short name, in any case. Raises
     InputError, with the nearest, if there is none."""
-    wanted = SHORT.get(text.lower(), text).partition(".")[0].lower()
+    text = text.partition(".")[0]
+    wanted = SHORT.get(text.lower(), text).lower()
     named = [
         workload
         for workload in catalog.workloads

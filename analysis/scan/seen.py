@@ -190,7 +190,7 @@ def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slic
         parts=parts,
         gpus=gpus,
         missing=tuple(missing_devices(node, labels, published, catalog)),
-        usd=prices.of_device(labels),
+        usd=prices.of_device({**labels, GPU_PRODUCT: split_product(labels.get(GPU_PRODUCT, ""))[0]}),
         slices=published,
     )
 

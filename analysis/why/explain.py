@@ -94,6 +94,7 @@ class Explainer:
         unjudged = (*wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else (f"scheduler {wanted.scheduler}",)))
         if self._fleet is None:
             return replace(base, unjudged=unjudged)
+        unjudged += self._fleet.delegated.left_out(wanted)
         where = [_of_group(wanted, group, self._fleet) for group in self._fleet.groups]
         where += [_of_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))

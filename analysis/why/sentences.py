@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis.scan.obstacles import lack
 from analysis.why.explanation import Explanation, PlaceKind, Remedy
 from catalog.nearest import list_known
 from documents import yaml_writer
@@ -50,11 +51,18 @@ def blocker(one: Blocker) -> str:
             return f"label {condition(one)} is required; it {has}"
         case "name":
             return "the pod names another node"
+        case "resource" if one.found:
+            parts = f"{counted(one.have, 'device')} in {one.found} parts"
+            return f"{format_amount(one.key, one.need)} requested by one container; the node has {parts}"
         case "resource":
             broken = "; its devices are unhealthy or not ready yet" if one.passing else ""
             return f"{format_amount(one.key, one.need)} requested; it has {_bare(one.key, one.have)}{broken}"
         case "capacity":
             return f"{format_amount(one.key, one.need)} requested; {_bare(one.key, max(0, one.have))} free now"
+        case "missing":
+            return f"{format_amount(one.key, one.need)} requested; it offers {_bare(one.key, one.have)}{lack(one)}"
+        case "in-flight":
+            return f"Karpenter counts on node {one.key}, which is not initialized, and creates no other node for this pod"
         case "ports":
             return f"host port {one.key} is in use"
         case "unschedulable":
@@ -70,6 +78,16 @@ def blocker(one: Blocker) -> str:
             return "has a fixed number of nodes and creates none for pods"
         case "not-ready":
             return "Karpenter does not use it now: it is not ready or is being deleted"
+
+
+def lacking_node(explanation: Explanation) -> str:
+    """Return the first node that only lacks devices which it should have; "" if there is none."""
+    lacking = (
+        place
+        for place in explanation.where
+        if not place.pool and place.blockers and all(blocker.kind == "missing" for blocker, _ in place.blockers)
+    )
+    return next((place.names[0] for place in lacking), "")
 
 
 def condition(one: Blocker) -> str:
@@ -160,6 +178,9 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
             yield words
     if remedy.runs_on:
         yield f"It then fits {list_some(remedy.runs_on)}."
+    fix = remedy.found.fix
+    if not (remedy.runs_on or remedy.buys or remedy.admits) and fix is not None and fix.place is not None:
+        yield "It then waits for a node that lacks its devices now. To find the cause: berth scan"
     for pool, machines in remedy.buys.items():
         name, usd = machines[0] if machines else ("a machine", None)
         price = "" if usd is None else f" ({usd:.2f} USD per hour on demand)"

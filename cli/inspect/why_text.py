@@ -87,6 +87,9 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         else:
             yield Styled("No blocker found: it fits now.", "good")
         return
+    if found.outlook == "later" and (node := sentences.lacking_node(found)):
+        yield f"It needs no change: it waits until node {node} offers what its labels say. To find the cause: {stderr.name()} scan"
+        return
     if found.outlook == "later":
         yield "It needs no change: it waits until what blocks it ends, such as other pods."
     elif found.outlook == "never":

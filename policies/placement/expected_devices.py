@@ -12,7 +12,7 @@ from typing import NamedTuple
 from catalog import Catalog
 from catalog.platforms import GpuLabel
 from kube.labels import GPU_PRODUCT, GPU_REPLICAS, INSTANCE_TYPE, MIG_COUNT_END, MIG_PREFIX
-from kube.node import Node, label_number
+from kube.node import ExpectedAmount, Node, label_number
 from policies.facts.platform_detection import NOT_THERE
 from policies.pods.unlisted_accelerators import looks_like_one
 
@@ -140,6 +140,7 @@ def _whole_devices(node: Node, labels: Mapping[str, str], names: Iterable[str], 
     return sum(counts)
 
 
-def expecting(node: Node, labels: Mapping[str, str], published: Mapping[str, int], catalog: Catalog) -> dict[str, int]:
-    """Return, by resource, the number that a node should offer of those that it lacks; one where the number is not known."""
-    return {missing.resource: missing.expected or 1 for missing in missing_devices(node, labels, published, catalog) if missing.resource}
+def expecting(node: Node, labels: Mapping[str, str], published: Mapping[str, int], catalog: Catalog) -> dict[str, ExpectedAmount]:
+    """Return, by resource, what the labels of a node say that it should offer, of what it lacks."""
+    every = missing_devices(node, labels, published, catalog)
+    return {lack.resource: ExpectedAmount(lack.expected, lack.key, lack.value) for lack in every if lack.resource and lack.key}

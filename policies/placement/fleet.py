@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from catalog import Catalog
 from catalog.resources import OF_A_CLASS
-from kube.labels import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
+from kube.labels import CAST_AI, EKS_GROUP, INITIALIZED, NODE_POOL, SCALED_BY_CLOUD
 from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, of_node, read_wants
@@ -42,6 +42,29 @@ _AUTOSCALED_WITHOUT_KARPENTER = (
 runs, as its documentation sets it up."""
 
 
+@dataclass(frozen=True, slots=True)
+class DelegatedNames:
+    """Resources that kube-scheduler leaves to others: a DeviceClass offers them, or the extender of a vGPU maker counts them."""
+
+    classes: frozenset[str] = frozenset()
+    catalog: Catalog | None = None
+    _makers: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self.classes or bool(self.maker(name)))
+
+    def maker(self, name: str) -> str:
+        """Return the vGPU maker whose extender counts a resource; "" if none does."""
+        if name not in self._makers:
+            self._makers[name] = "" if self.catalog is None else self.catalog.ignored_by(name)
+        return self._makers[name]
+
+    def left_out(self, wanted: Wants) -> tuple[str, ...]:
+        """Return what a pod asks for that is not checked, each with who counts it."""
+        every = ((name, "DRA" if name in self.classes else self.maker(name)) for name in wanted.requests)
+        return tuple(f"{name} (counted by {who})" for name, who in every if who)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
     """Made by ``fleet_of``."""
@@ -50,8 +73,8 @@ class Fleet:
     pools: tuple[Pool, ...] = ()
     startup: frozenset[str] = frozenset()
     """Keys of taints that nodes of the NodePools have only while they start."""
-    delegated: frozenset[str] = frozenset()
-    """Resources that a DeviceClass offers: a node need not list them."""
+    delegated: DelegatedNames = field(default_factory=lambda: DelegatedNames())
+    """Resources that a node need not list."""
     open_ended: bool = False
     """True if there may be places that are not known here: nodes could not be read, or another autoscaler makes some."""
 
@@ -87,7 +110,8 @@ def fleet_of(
         open_ended = any(key in node.labels for node in found for key in managed)
     classes = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
     delegated = {name for entry in classes for name in (entry.value.extended, f"{OF_A_CLASS}{entry.key}") if name}
-    return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
+    names = DelegatedNames(frozenset(delegated), catalog)
+    return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=names, open_ended=open_ended)
 
 
 def _expecting(node: Node, published: Mapping[str, int], catalog: Catalog) -> Node:
@@ -99,7 +123,21 @@ def _expecting(node: Node, published: Mapping[str, int], catalog: Catalog) -> No
 def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tuple[Blocker, ...]:
     """Return what keeps a pod off a node, or a NodePool from making one for it; () if nothing that is judged does."""
     wanted = read_wants(pod)
-    return pool_blockers.of_pool(wanted, place) if isinstance(place, Pool) else of_node(wanted, place, fleet.startup, fleet.delegated)
+    if isinstance(place, Pool):
+        of_pool = pool_blockers.of_pool(wanted, place)
+        return of_pool if any(not blocker.passing for blocker in of_pool) else (*of_pool, *_in_flight(wanted, fleet))
+    return of_node(wanted, place, fleet.startup, fleet.delegated)
+
+
+def _in_flight(wanted: Wants, fleet: Fleet) -> Iterator[Blocker]:
+    """Yield the first node of Karpenter's that is not initialized and lacks nothing but devices that it should have: Karpenter counts the
+    pod as one that runs there, and makes no other node for it (scheduling/scheduler.go ``addToExistingNode``)."""
+    for node in (node for group in fleet.groups if group.nodes[0].expected for node in group.nodes):
+        if NODE_POOL in node.labels and node.labels.get(INITIALIZED) != "true":
+            blocking = of_node(wanted, node, fleet.startup, fleet.delegated)
+            if blocking and all(blocker.kind == "missing" for blocker in blocking):
+                yield Blocker("in-flight", node.name, passing=True)
+                return
 
 
 def outlook(found: Iterable[Blocker]) -> Outlook:

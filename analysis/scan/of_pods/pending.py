@@ -14,7 +14,7 @@ from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, wants
 from kube.tree import Raw, apply_patch
 from policies.facts.platform_detection import Detector
-from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
+from policies.placement.fleet import OUTLOOKS, DelegatedNames, Fleet, Outlook, best, blockers, outlook
 
 _GROUP_WIDE = ("taint", "resource", "machines")
 """Reasons that all nodes of a group have."""
@@ -77,7 +77,8 @@ def find_obstacles(whole: Raw, seen: ScannedCluster, pools: Pools) -> PodObstacl
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
-    return PodObstacles(known, never, tuple(_reasons(places, wanted)), wanted.unjudged)
+    reasons = tuple(_reasons(places, wanted, seen.fleet.delegated))
+    return PodObstacles(known, never, reasons, (*wanted.unjudged, *seen.fleet.delegated.left_out(wanted)))
 
 
 class _PendingPlace(NamedTuple):
@@ -139,12 +140,12 @@ def _distance(found: tuple[Blocker, ...]) -> tuple[int, int, int]:
     return OUTLOOKS.index(outlook(found)), len(found), -max((one.have for one in found if one.kind == "capacity"), default=0)
 
 
-def _reasons(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants) -> Iterator[PlaceReason]:
+def _reasons(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants, delegated: DelegatedNames) -> Iterator[PlaceReason]:
     """Yield why the pod is on none of the places that have what it asks for, those that are alike together; where none has it, what
     comes nearest."""
     having = [(place, found) for place, found in places if not any(one.kind in _ABSENT and _device(one) for one in found)]
     merged: dict[tuple[Obstacle, ...], list[_PendingPlace]] = {}
-    for place, found in having or _most(places, wanted):
+    for place, found in having or _most(places, wanted, delegated):
         merged.setdefault(tuple(obstacle_of(one) for one in found), []).append(place)
 
     def far(one: tuple[tuple[Obstacle, ...], list[_PendingPlace]]) -> tuple[int, int]:
@@ -154,7 +155,9 @@ def _reasons(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wa
         yield PlaceReason(tuple(dict.fromkeys(place.name for place in named)), sum(place.nodes for place in named), obstacles)
 
 
-def _most(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants) -> list[tuple[_PendingPlace, tuple[Blocker, ...]]]:
+def _most(
+    places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants, delegated: DelegatedNames
+) -> list[tuple[_PendingPlace, tuple[Blocker, ...]]]:
     """Return, for each device that the pod asks for and that is missing, the most that any place has of it."""
     found: dict[str, tuple[_PendingPlace, Blocker]] = {}
     for place, every in places:
@@ -162,7 +165,9 @@ def _most(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants
             if one.kind in _ABSENT and _device(one) and (one.key not in found or one.have > found[one.key][1].have):
                 found[one.key] = place, one
     return [(place if one.have else _PendingPlace("", 0), (one,)) for place, one in found.values()] or [
-        (_PendingPlace("", 0), (Blocker("resource", name, need=need),)) for name, need in wanted.requests.items() if "/" in name
+        (_PendingPlace("", 0), (Blocker("resource", name, need=need),))
+        for name, need in wanted.requests.items()
+        if "/" in name and name not in delegated
     ]
 
 
