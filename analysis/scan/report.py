@@ -57,6 +57,8 @@ class ScanReport:
     groups: Sequence[DeviceGroup]
     pods: int
     """GPU pods that are there."""
+    pools: int
+    """NodePools that are there."""
     waiting: int
     usd: float | None
     """What all GPU nodes cost an hour, as far as prices are known."""
@@ -70,7 +72,19 @@ class ScanReport:
         """Return the kinds of finding that could be more, or others, were this kind of object read."""
         return tuple(one for one in ORDER if kind in NEEDS.get(one, ()))
 
+    def subjects_on(self, kind: str) -> tuple[str, ...]:
+        """Return what findings are about that could be more, or others, were this kind of object read: of pods and NodePools only where
+        there are some."""
+        there = {"pods": self.pods > 0, "nodes": True, "NodePools": self.pools > 0 or kind == "NodePool"}
+        return tuple(dict.fromkeys(subject for name in self.rests_on(kind) if there[subject := _subject(name)]))
 
+
+def _subject(kind: str) -> str:
+    return "NodePools" if kind.startswith(("pool-", "node-class-")) else "pods" if kind in OF_PODS else "nodes"
+
+
+OF_PODS = ("pending", "never-fits", "misspelt-name", "run-on-spot", "run-unprotected", "notebook-on-large-gpu")
+"""Kinds of finding on pods; the others are on nodes and NodePools."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "pending": ("Node", "NodePool"),
     "never-fits": ("Node", "NodePool"),
@@ -110,6 +124,7 @@ def scan(seen: ScannedCluster, admission: Admission) -> ScanReport:
         findings=sorted(every, key=_rank),
         groups=groups,
         pods=len(seen.pods),
+        pools=len(seen.cluster.nodepools),
         waiting=sum(not pod.stored.node for pod in seen.pods),
         usd=sum(prices) if prices else None,
         library=_fixed(found, admission),

@@ -280,7 +280,7 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
         str(values.get("length")), ""
     ),
     "group": lambda values: _group(values.get("group", ())),
-    "lacks": lambda values: " and ".join(_lack(name) for name in _each(values.get("lacks", ()))),
+    "lacks": lambda values: " and ".join(_lack(name) for name in _each(values.get("lacks", ()))) + _removed(values),
     "model": lambda values: f"{values['model']} ({values['memory']} GB)" if values.get("model") else "GPU",
     "owners": _owners,
     "plain": lambda values: _count(values.get("plain"), "pod"),
@@ -316,6 +316,10 @@ def _each(value: Value) -> tuple[str, ...]:
 
 def _group(value: Value) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _removed(values: Mapping[str, Value]) -> str:
+    return f" ({_listed(removed)} is an old name that is not read any more)" if (removed := values.get("removed", ())) else ""
 
 
 def _lack(name: str) -> str:

@@ -92,8 +92,8 @@ def library(report: ScanReport) -> Iterator[str]:
 def unseen(report: ScanReport) -> Iterator[str]:
     """Yield what could not be read, and which findings rest on it."""
     for kind, reason in sorted(report.unread.items()):
-        rests = ", ".join(f'"{wording.title(one)}"' for one in report.rests_on(kind))  # type: ignore[arg-type]
-        yield f"Not read: {reason}" + (f"; incomplete: {rests}" if rests else "")
+        subjects = report.subjects_on(kind)
+        yield f"Not read: {reason}" + (f"; findings on {', '.join(subjects)} may be missing" if subjects else "")
 
 
 def scan_value(report: ScanReport) -> dict[str, Any]:
