@@ -25,7 +25,7 @@ class FindingTexts(NamedTuple):
 ROWS: Mapping[Kind, FindingTexts] = {
     "pending": FindingTexts(
         "Pending GPU pods",
-        "{reasons_text}",
+        "{reasons_text}{room_text}",
         "berth why pod/{pod} -n {namespace}",
         "A pending pod does no work, and its author sees only Pending.",
     ),
@@ -211,6 +211,9 @@ def _places(finding: Finding) -> dict[str, object]:
     out |= {key: _listed(value) if isinstance(value, tuple) and key != "reasons" else value for key, value in values.items()}
     out |= {f"{key}_text": text({**values, "node": pod}) for key, text in _TEXTS.items()}
     kept = keep_one(str(values.get("driver")), pod)
+    room = values.get("room")
+    few = isinstance(room, int) and 0 <= room < finding.pods
+    out["room_text"] = f"; there is room for {room} of these {finding.pods} pods now" if few and finding.pods > 1 else ""
     out |= {"nodes_text": _count(finding.nodes, "node"), "pods_text": _count(finding.pods, "pod"), "keep_text": kept}
     return out
 

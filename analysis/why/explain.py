@@ -29,6 +29,7 @@ from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
 from policies.placement.fleet import Fleet, best, blockers, outlook
 from policies.placement.pools import Pool
+from policies.placement.together import most_ever, pods_of, room_for
 from policies.request import Request
 from policies.state.snapshot import NamespaceFacts
 
@@ -66,7 +67,7 @@ class Explainer:
         outcome = None if made_of is None or not made_of.subjects else admit_manifest(made_of, self._admission)
         if pod is None:
             return base if outcome is None else self._of_outcome(base, outcome)
-        base = replace(base, **_of_pod(pod))
+        base = replace(base, **_of_pod(pod), pods=sum(map(_waits, pods)))
         as_stored = stored(pod, widest(self._snapshot.catalog))
         one = audit_pod(as_stored, facts)
         if base.state == "admitted":
@@ -85,7 +86,8 @@ class Explainer:
         pod = denied.decisive(outcome, self._fleet)
         if pod.violations:
             return self._admissible(replace(base, state="denied", denials=pod.violations, policies=pod.matched), outcome)
-        base = replace(base, policies=pod.matched, audit_outcomes=pod.audit_outcomes)
+        number = pods_of(outcome.manifest.value, pod.subject.template)
+        base = replace(base, policies=pod.matched, audit_outcomes=pod.audit_outcomes, pods=max(number, 1))
         if base.state == "denied":
             return base
         return self._remedied(self._placed(base, wants(pod.pod)), outcome.manifest, pod.subject)
@@ -98,7 +100,10 @@ class Explainer:
         where = [_of_group(wanted, group, self._fleet) for group in self._fleet.groups]
         where += [_of_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
-        return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unjudged=unjudged)
+        base = replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unjudged=unjudged)
+        if base.pods < 2 or wanted.scheduler != DEFAULT_SCHEDULER:
+            return base
+        return replace(base, room=room_for(wanted, self._fleet), most=most_ever(wanted, self._fleet))
 
     def _remedied(self, base: Explanation, manifest: Manifest | None, subject: ManifestPod | Request | None) -> Explanation:
         """Search the smallest change, of the manifest that makes the pods, or of the pod."""

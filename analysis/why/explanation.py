@@ -115,6 +115,12 @@ class Explanation:
     where: tuple[PlaceKind, ...] = ()
     outlook: Outlook | None = None
     """Of all places; None if places are not known."""
+    pods: int = 1
+    """Pods like this one that wait, or that a workload has at once."""
+    room: int | None = None
+    """How many of them have a place now; None if that is not known, or without a bound."""
+    most: int | None = None
+    """How many have one when nothing else runs."""
     unjudged: tuple[str, ...] = ()
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()

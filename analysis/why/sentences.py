@@ -170,8 +170,8 @@ def state(explanation: Explanation, now: datetime) -> str:
     return f"{explanation.title} in namespace {explanation.namespace}: {is_}{about}{pods}."
 
 
-def comes_to(remedy: Remedy) -> Iterator[str]:
-    """Yield what policies and places do with the change, and what Karpenter may buy for it."""
+def comes_to(remedy: Remedy, pods: int = 1) -> Iterator[str]:
+    """Yield what policies and places do with the change, and what Karpenter may buy for it. ``pods``: how many such pods there are."""
     if remedy.admits:
         yield "Policies then admit it."
         if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
@@ -186,6 +186,8 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
         price = "" if usd is None else f" ({usd:.2f} USD per hour on demand)"
         others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
         yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
+        if pods > 1 and usd is not None:
+            yield f"With a machine for each of its {pods} pods that is {usd * pods:.2f} USD per hour."
 
 
 def describe_place(place: PlaceKind) -> str:

@@ -82,7 +82,9 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
 
 def _verdict(found: Explanation) -> Iterator[str | Styled]:
     if found.outlook == "now":
-        if found.unjudged:
+        if found.room is not None and found.room < found.pods:
+            yield f"There is room for {found.room} of its {found.pods} pods now. {_rest(found)}"
+        elif found.unjudged:
             yield "Only what is not checked can block it."
         else:
             yield Styled("No blocker found: it fits now.", "good")
@@ -110,6 +112,13 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         yield f"A smaller change would be denied by {list_some(violation.policies)}: {violation}"
 
 
+def _rest(explanation: Explanation) -> str:
+    """Return what becomes of the pods for which there is no room."""
+    if explanation.most is not None and explanation.most < explanation.pods:
+        return f"Even when empty, the nodes have room for {explanation.most}: add nodes, or ask for fewer pods."
+    return "The others wait until more is free."
+
+
 def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
     assert remedy.found.fix is not None
     steps = remedy.steps
@@ -120,7 +129,7 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
         yield f"  {sentences.edit(edit)}"
     for edit in remedy.edits_beside[:MOST_EDITS]:
         yield f"  in another template: {sentences.edit(edit)}"
-    yield from sentences.comes_to(remedy)
+    yield from sentences.comes_to(remedy, found.pods)
     what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
     yield f"To apply it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"
 

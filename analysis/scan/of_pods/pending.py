@@ -15,6 +15,7 @@ from kube.scheduling import Blocker, Wants, wants
 from kube.tree import Raw, apply_patch
 from policies.facts.platform_detection import Detector
 from policies.placement.fleet import OUTLOOKS, DelegatedNames, Fleet, Outlook, best, blockers, outlook
+from policies.placement.together import room_for
 
 _GROUP_WIDE = ("taint", "resource", "machines")
 """Reasons that all nodes of a group have."""
@@ -43,6 +44,8 @@ class PodObstacles(NamedTuple):
     """True if it is certain that nothing can ever run it."""
     reasons: tuple[PlaceReason, ...]
     unjudged: tuple[str, ...]
+    room: int
+    """How many such pods have a place now; -1 if that is not known, or without a bound."""
 
 
 def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
@@ -55,7 +58,7 @@ def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
         whole = seen.cluster.waiting.get((pod.stored.namespace, pod.stored.name), pod.raw)
         now = judged.get(id(whole)) or judged.setdefault(id(whole), find_obstacles(whole, seen, pools))
         kind: Kind = "never-fits" if now.never else "pending"
-        values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged))
+        values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged), ("room", now.room))
         yield Hit(kind, pod, values, _fixed(pod, whole, now, seen, admission, pools))
 
 
@@ -78,7 +81,9 @@ def find_obstacles(whole: Raw, seen: ScannedCluster, pools: Pools) -> PodObstacl
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
     reasons = tuple(_reasons(places, wanted, seen.fleet.delegated))
-    return PodObstacles(known, never, reasons, (*wanted.unjudged, *seen.fleet.delegated.left_out(wanted)))
+    room = room_for(wanted, seen.fleet) if known == "now" else None
+    unjudged = (*wanted.unjudged, *seen.fleet.delegated.left_out(wanted))
+    return PodObstacles(known, never, reasons, unjudged, -1 if room is None else room)
 
 
 class _PendingPlace(NamedTuple):
