@@ -69,6 +69,11 @@ def test_what_is_not_known_or_may_be_added_is_no_number() -> None:
             ("spec", "workerGroupSpecs", 0, "template"),
             8,
         ),
+        (
+            {"spec": {"replicas": 2, "leaderWorkerTemplate": {"size": 4, "leaderTemplate": {}, "workerTemplate": {}}}},
+            ("spec", "leaderWorkerTemplate", "workerTemplate"),
+            6,
+        ),
         ({"spec": {"replicas": 0, "template": {}}}, ("spec", "template"), 0),
         ({"spec": {"replicas": "many", "template": {}}}, ("spec", "template"), 1),
         ({"spec": {}}, (), 1),
