@@ -11,7 +11,7 @@ from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.api_client import Client
-from cluster.watch.kinds import DECISIVE, OWNERS, PODS, QUEUES, with_offers
+from cluster.watch.kinds import DECISIVE, OWNERS, PODS, QUEUES, SLICES, with_offers
 from cluster.watch.listing import Progress, Survey, survey
 from cluster.watch.trims import PodTrim
 from kube.pod import controlling_owner
@@ -176,7 +176,8 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
 
 def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> Surroundings:
     """Return the surroundings with the places, policies and facts that were read of the cluster. ``which`` pods were read."""
-    missing = {kind: reason for kind, reason in unread(state).items() if kind not in admission_queues.KINDS}
+    unnamed = (*admission_queues.KINDS, SLICES.kind)
+    missing = {kind: reason for kind, reason in unread(state).items() if kind not in unnamed}
     if "Pod" in missing:
         missing["Pod"] += f"{which}, so the free amounts on nodes are unknown"
     return replace(
@@ -189,7 +190,7 @@ def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> 
     )
 
 
-_KINDS = tuple(with_offers(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"))
+_KINDS = tuple(with_offers(kind for kind in (*DECISIVE, *QUEUES, SLICES) if kind.kind != "Namespace"))
 """Policies and facts."""
 _PODS = replace(PODS, namespaced=False, trim=PodTrim(None, places=True))
 """Of all namespaces: what they take of the nodes."""

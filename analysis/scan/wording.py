@@ -226,9 +226,9 @@ def _owners(values: Mapping[str, Value]) -> str:
     return f": {_listed(owners)}" if (owners := values.get("owners", ())) else ""
 
 
-def _devices(number: object, values: Mapping[str, Value]) -> str:
-    resource = _listed(values.get("resources", ()))
-    return f"{number} {resource or 'accelerators'}" if number else f"some {resource or 'accelerators'}"
+def _devices(number: object, values: Mapping[str, Value], few: str) -> str:
+    """Return ``4 nvidia.com/gpu``. ``few``: the word for a number that is 0 or not known."""
+    return f"{number or few} {_listed(values.get('resources', ())) or 'accelerators'}"
 
 
 def _cause(values: Mapping[str, Value]) -> str:
@@ -257,9 +257,8 @@ def _repair(values: Mapping[str, Value]) -> str:
     namespace, _, plugin = str(values.get("plugin", "")).partition("/")
     match values.get("cause"):
         case "kept-off" | "elsewhere":
-            return (
-                f"kubectl edit daemonset {plugin} -n {namespace}, and let it run there: add the toleration, or the label to the node; "
-                "the GPU Operator has them in spec.daemonsets.tolerations of its ClusterPolicy"
+            return f"kubectl edit daemonset {plugin} -n {namespace}, and let it run there: add the toleration, or the label to the node" + (
+                " (the GPU Operator: spec.daemonsets.tolerations of its ClusterPolicy)" if values.get("vendor") == "nvidia" else ""
             )
         case "runs":
             return f"kubectl logs -n {namespace} daemonset/{plugin} (the pod on that node), and nvidia-smi or its counterpart on the node"
@@ -301,8 +300,8 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "labels": lambda values: f"labels of an earlier run ({values['product']})" if values.get("product") else "no labels with the GPU model",
     "config": lambda values: f", for the configuration {values['config']}" if values.get("config") else "",
     "label": lambda values: f"label {values['label']}={values['says']}" if values.get("label") else "",
-    "expected": lambda values: _devices(values.get("expected"), values),
-    "offered": lambda values: _devices(values.get("offered"), values) if values.get("offered") else "none",
+    "expected": lambda values: _devices(values.get("expected"), values, "some"),
+    "offered": lambda values: _devices(values.get("offered"), values, "no"),
     "cause": _cause,
     "repair": _repair,
     "classes": lambda values: f", of DeviceClasses {_listed(values['classes'])}" if values.get("classes") else "",

@@ -6,12 +6,13 @@ paid for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from catalog import Catalog
 from catalog.platforms import GpuLabel
-from kube.labels import GPU_PRODUCT, GPU_REPLICAS, INSTANCE_TYPE, MIG_COUNT_END, MIG_PREFIX
+from kube.labels import GPU_PRODUCT, GPU_REPLICAS, INSTANCE_TYPE, MIG_CONFIG, MIG_COUNT_END, MIG_PREFIX, MIG_STATE, MIG_STRATEGY
 from kube.node import ExpectedAmount, Node, label_number
 from policies.facts.platform_detection import NOT_THERE
 from policies.pods.unlisted_accelerators import looks_like_one
@@ -104,8 +105,17 @@ def _unhealthy(node: Node, catalog: Catalog) -> Iterator[MissingDevices]:
             yield MissingDevices(name, capacity, capacity, node.allocatable.get(name, 0), "", "")
 
 
+_ALL_OF = re.compile(r"all-(\d+g\.\d+gb[+.\w-]*)", re.ASCII)
+"""The configurations of NVIDIA's MIG manager that cut each GPU into slices of one size (mig-parted deployments/gpu-operator)."""
+
+
 def _slices(node: Node) -> Iterator[MissingDevices]:
-    """Yield the MIG slices that labels count and that are not there."""
+    """Yield the MIG slices that labels count, or of which a configuration that was applied has some, and that are not there."""
+    applied = _ALL_OF.fullmatch(node.labels.get(MIG_CONFIG, "")) if node.labels.get(MIG_STATE) == "success" else None
+    if applied is not None and node.labels.get(MIG_STRATEGY) == "mixed":
+        name = f"{MIG_PREFIX}{applied[1].replace('+', '.')}"
+        if not node.offered(name) and not node.offered(f"{name}.shared") and f"{name}{MIG_COUNT_END}" not in node.labels:
+            yield MissingDevices(name, 0, 0, 0, MIG_CONFIG, node.labels[MIG_CONFIG])
     for key, value in node.labels.items():
         if key.startswith(MIG_PREFIX) and key.endswith(MIG_COUNT_END):
             name = key.removesuffix(MIG_COUNT_END)

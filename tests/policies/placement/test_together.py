@@ -16,8 +16,8 @@ from tests.support.scheduling.node_pools import node_pool, of_families, tables
 GPU = "nvidia.com/gpu"
 
 
-def _node(name: str, count: int = 8, **labels: str) -> dict[str, Any]:
-    return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": {"allocatable": {GPU: count, "pods": 10}}}
+def _node(name: str, count: int = 8, labels: dict[str, str] | None = None) -> dict[str, Any]:
+    return {"kind": "Node", "metadata": {"name": name, "labels": labels or {}}, "status": {"allocatable": {GPU: count, "pods": 10}}}
 
 
 def _rooms(count: int, *objects: dict[str, Any], occupants: Any = ()) -> tuple[int | None, int | None]:
@@ -39,7 +39,7 @@ def test_what_is_not_known_or_may_be_added_is_no_number() -> None:
     """A NodePool that makes machines, a cloud's autoscaler, nodes whose pods are not known."""
     assert _rooms(8, _node("a"), node_pool("p", requirements=[of_families("p4d")])) == (None, None)
     assert _rooms(16, _node("a"), node_pool("p", requirements=[of_families("p4d")])) == (0, 0)
-    assert _rooms(8, _node("a", **{"cloud.google.com/gke-nodepool": "p"})) == (None, None)
+    assert _rooms(8, _node("a", labels={"cloud.google.com/gke-nodepool": "p"})) == (None, None)
     assert _rooms(8, _node("a"), occupants=None) == (None, 1)
 
 

@@ -14,6 +14,7 @@ from tests.support.recorded.scanned import scanned
 TYPE = "node.kubernetes.io/instance-type"
 KINDS = ("gpus-missing", "gpus-unhealthy", "slices-missing")
 SLICES = "nvidia.com/mig-1g.10gb"
+APPLIED = {"nvidia.com/mig.config.state": "success", "nvidia.com/mig.strategy": "mixed"}
 
 
 def findings(labels: dict[str, str], devices: dict[str, int], *more: Any, **status: Any) -> list[Finding]:
@@ -35,6 +36,7 @@ def findings(labels: dict[str, str], devices: dict[str, int], *more: Any, **stat
         ({"feature.node.kubernetes.io/pci-10de.present": "true"}, {}, "gpus-missing", (0, 0)),
         ({"karpenter.k8s.aws/instance-accelerator-count": "16"}, {}, "gpus-missing", (16, 0)),
         ({f"{SLICES}.count": "7"}, {SLICES: 1}, "slices-missing", (7, 1)),
+        ({"nvidia.com/mig.config": "all-1g.10gb", **APPLIED}, {GPU: 1}, "slices-missing", (0, 0)),
         ({f"{SLICES}.count": "7", f"{SLICES}.replicas": "2"}, {SLICES: 7}, "slices-missing", (14, 7)),
     ],
 )  # fmt: skip
@@ -60,6 +62,8 @@ def test_a_node_that_offers_less_than_its_labels_say_is_found(
         ({"nvidia.com/gpu.present": "false"}, {}),
         ({"accelerator": "none"}, {}),
         ({f"{SLICES}.count": "7"}, {f"{SLICES}.shared": 14}),
+        ({"nvidia.com/mig.config": "all-disabled", **APPLIED}, {GPU: 1}),
+        ({"nvidia.com/mig.config": "all-1g.10gb", **APPLIED, "nvidia.com/mig.strategy": "single"}, {GPU: 7}),
     ],
 )
 def test_a_node_that_offers_its_devices_in_any_way_is_not_found(labels: dict[str, str], devices: dict[str, int]) -> None:
