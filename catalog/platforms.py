@@ -121,6 +121,8 @@ class GpuLabel:
     """Whose they are; empty: not told."""
     count: str = ""
     """The label with their number; empty: none."""
+    resource: str = ""
+    """The name of one whole device, if it is not in ``Catalog.whole`` or listed by its name alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

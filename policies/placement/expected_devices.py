@@ -74,7 +74,8 @@ def expected_devices(labels: Mapping[str, str], catalog: Catalog) -> ExpectedDev
 def whole_name(vendor: str, catalog: Catalog) -> str:
     """Return the resource name of one whole device of a vendor; "" if the catalog has none."""
     named = (known.name for known in catalog.resources if known.vendor == vendor and known.name is not None)
-    return catalog.whole.get(vendor) or next(named, "")
+    of_labels = (row.resource for row in catalog.gpu_labels if row.vendor == vendor and row.resource)
+    return catalog.whole.get(vendor) or next(named, "") or next(of_labels, "")
 
 
 def missing_devices(node: Node, labels: Mapping[str, str], published: Mapping[str, int], catalog: Catalog) -> Iterator[MissingDevices]:
