@@ -416,9 +416,10 @@ def test_pods_of_a_workload_that_do_not_all_fit_at_once() -> None:
     places = [_node("a", 3)]
     snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply({("Node", "", "a"): places[0]}).snapshot
     manifest = read_manifest(Document(file="llm.yaml", value=value), catalog(), "n")
-    for held, expected in ((0, ("now", 0)), (1, ("later", 3))):
+    for held, expected in ((0, ("now", 3)), (1, ("later", 2))):
         occupants = [Occupant("a", {GPU: held})]
         fleet = fleet_of(places, catalog=catalog(), tables=snapshot.tables, occupants=occupants)
         found = Explainer(Admission(snapshot), fleet, prices(catalog())).of_manifest("deployment/llm", manifest, ())
-        assert (found.outlook, found.crowd) == expected
-        assert ("One pod has a place, but not all 3 that deployment/llm has at once.\n" in _text(found)) == (held == 1)
+        assert found.room is not None
+        assert (found.outlook, found.room.now) == expected
+        assert ("There is room for 2 of its 3 pods now. The others wait until more is free.\n" in _text(found)) == (held == 1)
