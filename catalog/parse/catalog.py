@@ -20,7 +20,18 @@ from catalog.parse.devices import GPU, MACHINE, PLATFORMS, PROFILES, PUBLISHED, 
 from catalog.parse.fields import COUNT, LABEL, REGEX, PossibleValues, column, pairs, record_of, struct_of
 from catalog.parse.kinds import BETWEEN, WORKLOAD, unreachable
 from catalog.parse.records import Record, RecordReader, SectionNames
-from catalog.platforms import AcceleratorTaint, GraceCap, Operator, Platform, Protection, Sharing, SharingScheme, Variant
+from catalog.platforms import (
+    AcceleratorTaint,
+    DevicePlugin,
+    GpuLabel,
+    GraceCap,
+    Operator,
+    Platform,
+    Protection,
+    Sharing,
+    SharingScheme,
+    Variant,
+)
 from catalog.published_devices import PublishedDevices
 from catalog.resources import Measure, ResourcePattern
 from catalog.shapes.scalars import ANY_MAP, TEXT, Name, WordChoice, wants
@@ -106,6 +117,7 @@ PLATFORM = struct_of(
     name=None,
     partition_sizes=mapped(listed(TEXT), keys=Name(noun="GPU model", known="models")),
     gpu_pools=mapped(listed(LABEL, least=1)),
+    accelerator_pools=mapped(listed(LABEL, least=1)),
     machine_keys=listed(listed(TEXT, least=1)),
     sharing=Name(noun="scheme", known="schemes"),
 )
@@ -183,6 +195,9 @@ _CATALOG = struct_of(
     podless_groups=column("group", frozenset),
     accelerator_domains=column("domain"),
     other_drivers=column("driver", frozenset),
+    gpu_labels=listed(struct_of(GpuLabel)),
+    device_plugins=listed(struct_of(DevicePlugin)),
+    ignored_resources=pairs("name", "maker"),
     retired_families=column("name"),
     workload_labels=column("label"),
     pod_makers=column("user", frozenset),
@@ -246,6 +261,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "taints": (),
     "spotTaints": (),
     "protections": ("where", "key"),
+    "gpuLabels": ("key", "value"),
     "between": ("group", "kind"),
     "reservedKeys": ("prefix",),
     "words": ("where", "key"),

@@ -406,3 +406,20 @@ def test_the_policy_that_wants_a_label_is_named() -> None:
         "topology.kubernetes.io/zone": None,
         "karpenter.sh/capacity-type": ["ClusterGPUPolicy/spot"],
     }
+
+
+def test_pods_of_a_workload_that_do_not_all_fit_at_once() -> None:
+    """One of three has a place on two GPUs; the others wait until there are more."""
+    value = _deployment(
+        replicas=3, template={"metadata": {"labels": {"a": "b"}}, "spec": _pod()["spec"]}, selector={"matchLabels": {"a": "b"}}
+    )
+    places = [_node("a", 3)]
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply({("Node", "", "a"): places[0]}).snapshot
+    manifest = read_manifest(Document(file="llm.yaml", value=value), catalog(), "n")
+    for held, expected in ((0, ("now", 3)), (1, ("later", 2))):
+        occupants = [Occupant("a", {GPU: held})]
+        fleet = fleet_of(places, catalog=catalog(), tables=snapshot.tables, occupants=occupants)
+        found = Explainer(Admission(snapshot), fleet, prices(catalog())).of_manifest("deployment/llm", manifest, ())
+        assert found.room is not None
+        assert (found.outlook, found.room.now) == expected
+        assert ("There is room for 2 of its 3 pods now. The others wait until more is free.\n" in _text(found)) == (held == 1)

@@ -309,7 +309,10 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     ("words", "line"),
     [
         ((), "berth: why: needs TYPE/NAME or -f FILE, for example: berth why pod/train-0"),
-        (("train",), "berth: train: is not TYPE/NAME; write for example pod/train-0"),
+        (("train",), "berth: train: is not TYPE/NAME; write for example pod/train"),
+        (("pod", "a", "b"), "berth: pod a b: names more than one object; explain one at a time, for example pod/train-0"),
+        (("pod", "pod/a"), "berth: pod pod/a: has a type twice; write pod/a"),
+        (("pod/",), "berth: pod/: is not TYPE/NAME; write for example pod/pod"),
         (("jobb/train",), 'berth: jobb: is not a known type of workload; did you mean "job"?'),
     ],
 )
