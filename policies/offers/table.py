@@ -53,6 +53,8 @@ class Host:
     """for messages: ``p4d.24xlarge``, ``NVIDIA-L4``, ``unknown``"""
     network: Mapping[str, int] = field(default_factory=dict)
     """all of its network devices by extended resource, where they are known"""
+    arch: str | None = None
+    """``MachineType.arch``"""
     uncounted: bool = False
     """``MachineType.uncounted``: there for pods that select it, and made for none by itself"""
 
@@ -90,6 +92,8 @@ class Table:
     by_vendor: Mapping[str, int]
     by_capacity: Mapping[str, int]
     by_sharing: Mapping[str, int]
+    by_arch: Mapping[str, int]
+    """rows of machines whose architecture is known"""
     unknown: int
     """the rows of unknown models"""
     further: int
