@@ -2,7 +2,8 @@
 
 Reads   spec.tolerations, the accelerators requested, the chosen node template, the capacity types that are
         left
-Writes  spec.tolerations (adds only): accelerator taints, that of the architecture that alone is left, the template's taints, ``default.tolerate``, and
+Writes  spec.tolerations (adds only): accelerator taints, the taint of the architecture that alone is left,
+        the template's taints, ``default.tolerate``, and
         spot taints only where a capacity was named and the capacity types that are left include spot
 Checks  ``require.tolerations.forbid``: on CREATE every toleration, on UPDATE those that the old pod lacks or
         has for a shorter time

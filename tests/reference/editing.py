@@ -136,7 +136,9 @@ class Editing(Choosing):
 
     def spot_left(self) -> bool:
         """In some term, for some name: each is judged by itself. Where R is written, what it says there is what the next call reads."""
-        return any(n.capacity == "spot" for term in self.terms for name, count in self.now.items() for n in self.nodes_in(term, name, count))
+        return any(
+            n.capacity == "spot" for term in self.terms for name, count in self.now.items() for n in self.nodes_in(term, name, count)
+        )
 
     def alone(self, arch: str, platforms: Sequence[str]) -> bool:
         """Whether nothing but nodes of an architecture is left on these platforms, and something is."""
