@@ -3,8 +3,8 @@ stand.
 
 These count as requests for a device: a resource's name as the key of an amount, a resource claim, a fraction
 by annotation, a listed name beside a number (``gpu: {name: nvidia.com/gpu, quantity: 1}``), and in a text
-that holds a manifest of its own a listed name as a key, or as any of these if the text is JSON. Labels, selectors and tolerations are about nodes and are
-skipped.
+that holds a manifest of its own a listed name as a key, or as any of these if the text is JSON. Labels,
+selectors and tolerations are about nodes and are skipped.
 """
 
 from __future__ import annotations
