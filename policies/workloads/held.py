@@ -115,7 +115,7 @@ class _HeldSearch:
         elif resource.vendor or resource.kind == "dra":
             yield HeldAccelerator(path, name)
         elif _AMOUNTS.search(around):
-            yield HeldAccelerator(path, name, known=False)
+            yield HeldAccelerator(path, name, known=resource.kind == "part")
 
     def _beside_a_number(self, value: dict[str, Any], path: Path) -> Iterator[HeldAccelerator]:
         """Yield a listed name that is the text of one field, if another field has an amount."""

@@ -79,8 +79,8 @@ def test_a_status_says_what_others_do() -> None:
 
 def test_names_in_no_list_are_told_apart() -> None:
     """They are known by their look alone."""
-    both = find_held({"limits": {"nvidia.com/gpu": 1, "aliyun.com/gpu-mem": 8}}, SNAPSHOT)
-    assert [(one.name, one.known) for one in both] == [("nvidia.com/gpu", True), ("aliyun.com/gpu-mem", False)]
+    both = find_held({"limits": {"nvidia.com/gpu": 1, "acme.example/gpu-mem": 8}}, SNAPSHOT)
+    assert [(one.name, one.known) for one in both] == [("nvidia.com/gpu", True), ("acme.example/gpu-mem", False)]
 
 
 def test_any_depth_and_any_number() -> None:
