@@ -47,6 +47,8 @@ class Catalog:
     """The first match wins."""
     taints: tuple[AcceleratorTaint, ...]
     spot_taints: tuple[AcceleratorTaint, ...]
+    arch_taints: tuple[AcceleratorTaint, ...]
+    """Taints of nodes of an architecture, which is the taint's value."""
     never_tolerate: tuple[str, ...]
     """Taint keys; globs are allowed."""
     protections: tuple[Protection, ...]

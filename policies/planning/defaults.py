@@ -18,7 +18,7 @@ from policies.fixes import write_or_leave_out
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, CompiledTemplate, Constraint, fields, meet, who
 from policies.planning import feasibility
-from policies.planning.affinity_terms import rows_as_said
+from policies.planning.affinity_terms import rows_as_said, rows_left
 from policies.planning.feasibility import Cell, Space
 from policies.planning.mig_slice import choose_slice, slice_is_left, with_conflict
 from policies.planning.plan import Plan, left_out, neither_acts, speaks, spoken, unread
@@ -234,10 +234,8 @@ def _who_named_spot(plan: Plan) -> tuple[str, ...]:
 
 
 def _holds_spot(plan: Plan, cell: Cell) -> bool:
-    """Return whether spot is left in a term. A default counts there only as far as it can be written: at
-    the next call it reads as the pod's own requirement, and where it cannot be written, nothing is there."""
+    """Return whether spot is left in a term."""
     if not cell.leaves(plan.inside):
         return False
-    rows = plan.required & rows_as_said(plan, cell) if plan.writes else plan.inside
-    spot = rows & cell.table.by_capacity.get("spot", 0)
+    spot = rows_left(plan, cell) & cell.table.by_capacity.get("spot", 0)
     return any(offered & spot for offered in cell.offered)
