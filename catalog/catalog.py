@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from catalog.gpus import Gpu, MachineType
-from catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme, Words
+from catalog.platforms import AcceleratorTaint, GraceCap, InjectedContainer, Platform, Protection, SharingScheme, Words
 from catalog.published_devices import PublishedDevices
 from catalog.reserved_keys import PLACES, ReservedKeys, Where
 from catalog.resources import Measure, Resource, ResourcePattern
@@ -81,6 +81,8 @@ class Catalog:
     """The labels and annotations that queue systems and sharing schedulers define; no prefix begins with another one."""
     words: tuple[Words, ...] = ()
     """What queue systems and sharing schedulers read of pods as one of a few words."""
+    injected_containers: tuple[InjectedContainer, ...] = ()
+    """Containers that are in pods and in no manifest of their authors."""
     pod_makers: frozenset[str] = frozenset()
     """Users by which controllers make the pods of workloads: where a queue is a workload's, its pods are believed
     if one of these made them."""

@@ -31,6 +31,8 @@ _OF_DEVICES = (
         "BERTH-103",
         "cpu or memory is not guaranteed",
         fact="{who}: {name} has request {request}, limit {limit}; GPU pods here must have QoS class Guaranteed",
+        injected_by_annotation="{injector} adds it: set the pod's {path} to {value}",
+        injected="{injector} adds it: change {setting}",
     ),
     _row("BERTH-111", "more GPUs than a pod may have", fact="the pod requests {count} GPUs, more than the {most} allowed here"),
     _row(
