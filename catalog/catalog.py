@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -81,6 +81,8 @@ class Catalog:
     """The labels and annotations that queue systems and sharing schedulers define; no prefix begins with another one."""
     words: tuple[Words, ...] = ()
     """What queue systems and sharing schedulers read of pods as one of a few words."""
+    nouns: Mapping[str, str] = field(default_factory=dict)
+    """Vendor -> what people call several of its devices: ``Neuron devices``."""
     injected_containers: tuple[InjectedContainer, ...] = ()
     """Containers that are in pods and in no manifest of their authors."""
     pod_makers: frozenset[str] = frozenset()
@@ -162,6 +164,11 @@ class Catalog:
                 profile, parts = known.profile or groups.get("profile"), known.parts.get(groups.get("mode") or "")
                 return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile, parts=parts)
         return None
+
+    def name_devices(self, vendors: Collection[str]) -> str:
+        """Return the noun for devices of these vendors, in plural; ``devices`` if it differs or is not known."""
+        nouns = {self.nouns.get(vendor, "devices") for vendor in vendors}
+        return nouns.pop() if len(nouns) == 1 else "devices"
 
     def measure(self, name: str) -> Measure | None:
         """Return the measure that a resource of this name is, or None if it is a device or no accelerator."""
