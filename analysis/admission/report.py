@@ -137,7 +137,7 @@ def _details(pod: PodResult) -> Iterator[str]:
     if pod.mutate.uncounted:
         yield f"warning: {counted(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
     for path, value in pod.unshown.items():
-        yield f"its pods get {dotted(path)} when they are created; this manifest has no field for it: {_flow(value)}"
+        yield f"its pods get {dotted(path)} when they are created, which this manifest does not show: {_flow(value)}"
     if pod.subject.elsewhere:
         yield f"{pod.subject.elsewhere} is not in the input, so its part of these pods is not checked"
     yield from (f"{error.place}: {error.message}; not checked" for error in pod.subject.unread)

@@ -192,6 +192,7 @@ _OF_THE_REST = (
         remove_path="remove {path}",
         name_keys="name the taint keys in {path}",
         keyless="A toleration without a key tolerates every taint.",
+        keyless_of_effect="A toleration without a key tolerates every taint with its effect {effect}.",
         of_claim="tolerations[{index}] of {request} tolerates the device taint {taint}, which is forbidden here",
         remove_that="remove that toleration",
     ),
