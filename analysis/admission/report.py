@@ -10,7 +10,7 @@ from typing import Any
 from analysis.admission.manifest_results import ManifestResult, PodResult
 from analysis.reviews import audience as warnings
 from documents.printable import counted, printable
-from kube.tree import dotted
+from kube.tree import dotted, map_at, maps_in, text_of
 from policies.document import Document
 from policies.messages import Place, cut_text
 from policies.pods import unlisted_accelerators
@@ -138,6 +138,9 @@ def _details(pod: PodResult) -> Iterator[str]:
         yield f"warning: {counted(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
     for path, value in pod.unshown.items():
         yield f"its pods get {dotted(path)} when they are created, which this manifest does not show: {_flow(value)}"
+    gates = [text_of(gate.get("name")) for gate in maps_in(map_at(raw, "spec").get("schedulingGates"))]
+    if gates and pod.is_evaluated:
+        yield f"it waits until its scheduling gates are removed: {', '.join(gates[:_MOST_HELD])}{' ...' if len(gates) > _MOST_HELD else ''}"
     if pod.subject.elsewhere:
         yield f"{pod.subject.elsewhere} is not in the input, so its part of these pods is not checked"
     yield from (f"{error.place}: {error.message}; not checked" for error in pod.subject.unread)
