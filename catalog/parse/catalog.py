@@ -202,6 +202,7 @@ _CATALOG = struct_of(
     retired_families=column("name"),
     workload_labels=column("label"),
     pod_makers=column("user", frozenset),
+    nouns=mapped(record_of("noun")),
     prices=mapped(record_of("where")),
     other_platforms=mapped(Struct(build=lambda labels=(): dict(labels), fields=(field_of("labels", mapped(LABEL)),))),
 )

@@ -23,7 +23,7 @@ from kube.pod import NODE_NAME, Pod
 from kube.taints import Taint, TolerationPattern, covers, may_tolerate
 from kube.tree import Raw
 from policies.fixes import leave_out
-from policies.messages import At, phrase
+from policies.messages import At, Phrase, cut_text, phrase
 from policies.planning.affinity_terms import rows_left
 from policies.planning.plan import Plan
 from policies.planning.requirements import FORBID, grants
@@ -206,9 +206,15 @@ def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violatio
             code="BERTH-131",
             found=phrase("fact", path=path, taint=str(found[0][0])),
             advice=phrase("remove path" if toleration.get("key") else "name keys", path=path),
-            more=() if toleration.get("key") else (phrase("keyless"),),
+            more=() if toleration.get("key") else (_tolerates_all(toleration),),
             rule=NAME,
             path=path.path,
             fields=at_field(FORBID, policies),
             fixes=leave_out(path.path),
         )
+
+
+def _tolerates_all(toleration: Raw) -> Phrase:
+    """Return what a toleration without a key tolerates."""
+    effect = toleration.get("effect")
+    return phrase("keyless of effect", effect=cut_text(str(effect), 20)) if effect else phrase("keyless")
