@@ -74,6 +74,13 @@ def wants(pod: Mapping[str, Any]) -> Wants:
     )
 
 
+def required_labels(pod: Wants) -> Iterator[Expression]:
+    """Yield every expression on node labels that the pod requires, of all terms."""
+    yield from pod.selector
+    for term in pod.terms or ():
+        yield from term.labels
+
+
 def node_selector(spec: Mapping[Any, Any]) -> tuple[Expression, ...]:
     """Return the labels of ``spec.nodeSelector``, each as an expression."""
     labels = map_at(spec, "nodeSelector").items()

@@ -18,8 +18,9 @@ from kube.tree import Raw
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, ClusterFacts
 from policies.facts.device_modes import published
+from policies.objects import definition
 from sources.sources import Origin
-from sources.state import of_values, owners_of, read_with_pods, unread, values_of
+from sources.state import OURS, of_values, owners_of, read_with_pods, unread, values_of
 
 
 def read_scanned(origin: Origin, namespace: str | None, catalog: Catalog, progress: Progress) -> Cluster:
@@ -30,7 +31,7 @@ def read_scanned(origin: Origin, namespace: str | None, catalog: Catalog, progre
     """
     if origin.dumps:
         return scan_dump(values_of(origin.dumps), ", ".join(origin.dumps), namespace, catalog)
-    return cluster_of(read_with_pods(origin, scanned_kinds(catalog), namespace, progress), namespace)
+    return cluster_of(read_with_pods(origin, (*OURS, *scanned_kinds(catalog)), namespace, progress), namespace)
 
 
 def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: Catalog) -> Cluster:
@@ -41,7 +42,7 @@ def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: 
     if not any(value.get("kind") in ("Pod", "Node", "NodePool") for value in values):
         message = "has no Pod, Node or NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
         raise InputError(file=file, message=message)
-    return cluster_of(of_values(values, scanned_kinds(catalog), namespace), namespace)
+    return cluster_of(of_values(values, (*OURS, *scanned_kinds(catalog)), namespace), namespace)
 
 
 def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -> Cluster:
@@ -73,7 +74,8 @@ def cluster_of(state: Survey, namespace: str | None) -> Cluster:
         device_classes=objects["DeviceClass"],
         plain=Counter(pod["plain"] for pod in objects["Pod"] if "plain" in pod),
         owners=owners_of(objects),
-        unread=unread(state),
+        policies=[value for kind in OURS for value in objects.get(kind.kind, ())],
+        unread={kind: reason for kind, reason in unread(state).items() if kind not in definition.KINDS},
         age=age,
     )
 

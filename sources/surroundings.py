@@ -21,7 +21,7 @@ from policies.facts import admission_queues
 from policies.placement import fleet
 from policies.pods.actors import QUEUE_NAME
 from policies.state.objects import Key
-from sources.neighbours import MOST_OWNERS, Neighbours
+from sources.neighbours import MOST_OWNERS, Neighbours, resource_of
 from sources.sources import Origin
 from sources.state import NAMESPACE, access_of, call_cluster, is_installed, keyed, of_values, unread, values_of
 
@@ -129,29 +129,33 @@ async def near(client: Client, namespace: str, target: tuple[str, str], catalog:
 
 
 async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kinds: Kinds | None = None) -> Raw:
-    denied = ""
     looked_for = [
         (version, workload.resource)
         for workload in kind_of(type_, catalog)
         for version in workload.api_version
         if kinds is None or (version.rpartition("/")[0], workload.resource) in kinds
     ]
+    denied: dict[str, str] = {}
+    missing = False
     for version, plural in looked_for:
         reply = await near.get(version, plural, name)
         if reply.ok and isinstance(reply.body, dict):
             return reply.body
-        if reply.status != 404:
-            denied = (
-                f"you are not allowed to read {plural}"
-                if reply.status == 403
-                else f"the API server answered {reply.status} {reply.message}"
-            )
-    if denied:
-        message = f'{denied} in namespace {near.namespace}; ask for the role "view" there, or set another namespace: -n NS'
+        if reply.status == 404 or (reply.status == 403 and not await near.has(version, plural)):
+            missing = missing or reply.status == 404
+            continue
+        resource = resource_of(version, plural)
+        if reply.status == 403:
+            denied[resource] = f"you may not read {resource}"
+        else:
+            denied[resource] = f"of {resource} the API server answered {reply.status} {reply.message}"
+    reasons = f"{' and '.join(denied.values())} in namespace {near.namespace}" if denied else ""
+    if denied and not missing:
+        message = f'{reasons}; ask for the role "view" there, or set another namespace: -n NS'
         raise InputError(file=f"{type_}/{name}", message=message)
     names = [value["metadata"]["name"] for version, plural in looked_for for value in await near.list_objects(version, plural)]
     advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
-    raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}")
+    raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}{reasons and f' ({reasons})'}")
 
 
 async def _around(near: Neighbours, value: Raw) -> Surroundings:

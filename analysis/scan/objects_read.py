@@ -29,6 +29,8 @@ class Cluster:
     """(namespace, name) of a Deployment -> how it replaces its pods; None where it ends all of them first."""
     slices: Published = field(default_factory=dict)
     """What DRA drivers publish."""
+    policies: Sequence[Raw] = ()
+    """Berth's own policies, for what their statuses show of the server; none where they may not be read."""
     facts: ClusterFacts = field(default_factory=ClusterFacts)
     pods: Sequence[StoredPod] = ()
     plain: Mapping[PlainPods, int] = field(default_factory=Counter)

@@ -37,7 +37,7 @@ def describe_obstacles(values: Mapping[str, Value]) -> str:
     unjudged = values.get("unjudged", ())
     if isinstance(unjudged, tuple) and unjudged:
         shown.append(f"not checked here: {', '.join(unchecked.WORDS.get(str(one), str(one)) for one in unjudged)}")
-    return "; ".join(shown) or "no node and no NodePool found"
+    return "; ".join(shown) or "no node and no NodePool is known here"
 
 
 def reason(one: PlaceReason) -> str:

@@ -16,9 +16,7 @@ from documents.printable import counted
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
-from policies.messages import Place
 from policies.verdict import Edit
-from policies.workloads.parts import placed
 
 THEN = {
     "later": "It then waits until a node is free: all nodes that can run it are full now.",
@@ -85,6 +83,12 @@ def _largest(blocker: Blocker) -> str:
         return f"; {blocker.found or 'the nearest'} has {_bare(blocker.key, blocker.have)} for pods"
     largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"
     return f"; {largest} has {blocker.have}"
+
+
+def blocker_of(explanation: Explanation, place_blocker: Blocker) -> str:
+    """Return why a place does not take the pod, with the policies that wrote what is in the way."""
+    policies = explanation.requiring(place_blocker)
+    return f"{blocker(place_blocker)}{f' (required by {list_some(policies)})' if policies else ''}"
 
 
 def condition(one: Blocker) -> str:
@@ -171,8 +175,8 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
     """Yield what policies and places do with the change, and what Karpenter may buy for it."""
     if remedy.admits:
         yield "Policies then admit it."
-        if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
-            yield words
+    if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
+        yield words
     if remedy.runs_on:
         yield f"It then fits {list_some(remedy.runs_on)}."
     for pool, machines in remedy.buys.items():
@@ -206,11 +210,6 @@ def describe_place(place: PlaceKind) -> str:
         return f"NodePool {place.title}"
     kind = f" ({place.title})" if place.title else ""
     return f"{counted(len(place.names), 'node')} {list_some(place.names)}{kind}"
-
-
-def place_of(explanation: Explanation) -> Place:
-    """Return how to write paths of the pod: as those of the object that is explained."""
-    return lambda path: placed(path, explanation.parts)
 
 
 def since(text_: str, now: datetime) -> str:

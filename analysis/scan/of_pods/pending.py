@@ -74,7 +74,8 @@ def find_obstacles(whole: Raw, seen: ScannedCluster, plain: frozenset[str]) -> P
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
     unjudged = in_order((*wanted.unjudged, *seen.fleet.unchecked(wanted)))
-    return PodObstacles(known, never, tuple(_reasons(places, wanted)), unjudged)
+    reasons = _reasons(places, wanted) if places or not seen.fleet.open_ended else ()  # without a node that may be read nothing is lacking
+    return PodObstacles(known, never, tuple(reasons), unjudged)
 
 
 class _PendingPlace(NamedTuple):

@@ -347,3 +347,78 @@ def test_pods_of_a_workload_that_do_not_all_fit_at_once() -> None:
         found = Explainer(Admission(snapshot), fleet, prices(catalog())).of_manifest("deployment/llm", manifest, ())
         assert (found.outlook, found.crowd) == expected
         assert ("One pod has a place, but not all 3 that deployment/llm has at once.\n" in _text(found)) == (held == 1)
+
+
+def _of_file(value: Raw, *, platforms: tuple[str, ...] = (AWS,), advised: bool = False) -> Explanation:
+    snapshot = Updater(catalog(), Options(platforms=platforms)).apply({}).snapshot
+    named = Updater(catalog(), Options(platforms=(AWS,))).apply({("ClusterGPUPolicy", "", "any"): ANY}).snapshot
+    manifest = read_manifest(Document(file="pod.yaml", value=value), catalog(), "n")
+    explainer = Explainer(Admission(snapshot), None, prices(catalog()), advised=Admission(named) if advised else None)
+    return explainer.of_manifest("pod/p", manifest, ())
+
+
+ANY: Raw = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "any"}, "spec": {"mode": "Enforce"}}
+
+
+def test_what_admission_says_needs_no_policy_and_no_node() -> None:
+    """A value that the catalog does not know is named where the cluster's policies and nodes can't be read."""
+    value = _pod(nodeSelector={"karpenter.k8s.aws/instance-gpu-name": "h100-sxm"})
+    assert _of_file(value, platforms=()).warnings == ()
+    (warning,) = _of_file(value, platforms=(), advised=True).warnings
+    assert (warning.remark.code, 'did you mean "h100"?' in warning.text) == ("BERTH-201", True)
+    assert _text(_of_file(value, advised=True)).splitlines()[1].startswith("  warning: BERTH-201: ")
+
+
+def test_what_kubernetes_itself_denies() -> None:
+    """A request that is not its limit, whichever policies there are, with the fix; a pod on a node is not explained so."""
+    value = _pod(2)
+    value["spec"]["containers"][0]["resources"]["requests"] = {GPU: "1"}
+    explained = _of_file(value)
+    assert (explained.state, explained.invalid, [one.code for one in explained.denials]) == ("denied", True, ["BERTH-101"])
+    shown = _text(explained)
+    assert "  Kubernetes itself, whatever the policies are\n    BERTH-101: container" in shown
+    assert explained.value["spec"]["containers"][0]["resources"]["requests"] == {GPU: "2"}
+    assert not _of_file(_pod(2)).invalid
+
+
+def _denied_by(message: str, **more: Any) -> Explanation:
+    """A Job whose pods are not created, with what the API server said of the last one."""
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "n", "uid": "1"}, "spec": {"template": _pod()}}
+    event = {"reason": "FailedCreate", "lastTimestamp": "2026-11-23T12:00:00Z", "message": message, "reportingComponent": "job-controller"}
+    read = Surroundings(namespace="n", value=job, events=[event], **more)
+    admission = Admission(Updater(catalog(), Options(platforms=(AWS,))).apply({}).snapshot)
+    return Explainer(admission, None, prices(catalog())).of_object("job/j", read, None)
+
+
+def test_pods_that_are_denied_because_berth_does_not_answer() -> None:
+    """They come by themselves; of another webhook nothing is said, nor of a policy that denied them."""
+    failed = 'Internal error occurred: failed calling webhook "{}": failed to call webhook: connect: connection refused'
+    assert "tries again" in _text(_denied_by(failed.format("validate.pods.berth.dev")))
+    for other in (failed.format("check.example.com"), 'admission webhook "validate.pods.berth.dev" denied the request: BERTH-111: 9 GPUs'):
+        assert not _denied_by(other).unanswered
+        assert "No policy would deny its pods as the policies are now; the message above says what denied them." in _text(_denied_by(other))
+
+
+def test_policies_that_could_not_be_read_are_not_said_to_deny_nothing() -> None:
+    """The message may name one of them."""
+    shown = _text(_denied_by("BERTH-111: 9 GPUs", unread={"ClusterGPUPolicy": "you may not list clustergpupolicies.berth.dev"}))
+    assert "Berth's policies could not be read here" in shown
+    assert "No policy" not in shown
+
+
+def test_the_policy_that_wants_a_label_is_named() -> None:
+    """What the author wants is of nobody else."""
+    wants_spot = {**FORBIDDING, "metadata": {"name": "spot"}, "spec": {"mode": "Enforce", "default": {"capacity": ["spot"]}}}
+    zone = {"topology.kubernetes.io/zone": "a"}
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply({("ClusterGPUPolicy", "", "spot"): wants_spot}).snapshot
+    fleet = fleet_of([_node("n")], catalog=catalog(), tables=snapshot.tables)
+    manifest = read_manifest(Document(file="pod.yaml", value=_pod(nodeSelector=zone)), catalog(), "n")
+    explained = Explainer(Admission(snapshot), fleet, prices(catalog())).of_manifest("pod/p", manifest, ())
+    shown = _text(explained)
+    assert "required; it has no such label (required by ClusterGPUPolicy/spot)\n" in shown
+    assert "label topology.kubernetes.io/zone=a is required; it has no such label\n" in shown
+    (place,) = values.explanation_value(explained)["places"]
+    assert {one["key"]: one.get("policies") for one in place["blockers"]} == {
+        "topology.kubernetes.io/zone": None,
+        "karpenter.sh/capacity-type": ["ClusterGPUPolicy/spot"],
+    }
