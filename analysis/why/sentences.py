@@ -80,7 +80,7 @@ def _largest(blocker: Blocker) -> str:
     if not blocker.have:
         return f"; its machines have {', '.join(blocker.values)}" if blocker.values else ""
     if blocker.key in COMPUTE or blocker.key in ("ephemeral-storage", PODS):
-        return f"; {blocker.found or 'the nearest'} has {_bare(blocker.key, blocker.have)} for pods"
+        return f"; {blocker.found or 'the nearest'} has at most {_bare(blocker.key, blocker.have)} for pods"
     largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"
     return f"; {largest} has {blocker.have}"
 

@@ -73,7 +73,7 @@ def find_obstacles(whole: Raw, seen: ScannedCluster, plain: frozenset[str]) -> P
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
-    unjudged = in_order((*wanted.unjudged, *seen.fleet.unchecked(wanted)))
+    unjudged = in_order((*wanted.unjudged, *(seen.fleet.unchecked(wanted) if known == "now" else ())))
     reasons = _reasons(places, wanted) if places or not seen.fleet.open_ended else ()  # without a node that may be read nothing is lacking
     return PodObstacles(known, never, tuple(reasons), unjudged)
 
