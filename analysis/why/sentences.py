@@ -63,8 +63,8 @@ def blocker(one: Blocker) -> str:
             machine = f"its smallest machine that fits, {one.found}," if one.found else "a machine"
             return f"its limit leaves {format_amount(one.key, one.have)}; {machine} needs {_bare(one.key, one.need)}"
         case "node-class":
-            of_class = f"of its node class ({one.key}) " if one.key else ""
-            return f"the machines {of_class}that it creates are unknown to Berth"
+            of_group = f" ({one.key})" if one.key else ""
+            return f"Berth does not know which machines its node class{of_group} creates"
         case "static":
             return "has a fixed number of nodes and creates none for pods"
         case "not-ready":

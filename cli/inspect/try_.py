@@ -28,6 +28,10 @@ from policies.state.snapshot import Snapshot
 from sources.inputs import Inputs, unfilled
 
 ADMITTED, DENIED, BAD_INPUT = 0, 1, 2
+_NO_PLATFORM = (
+    "--platforms auto finds no platform: no Node or NodePool in the input shows one, so what policies say of nodes is not written;"
+    " name it, such as --platforms karpenter-aws, or add --from nodes.yaml"
+)
 
 
 def add_parser(subcommands: Any) -> None:
@@ -72,8 +76,11 @@ def run(args: argparse.Namespace) -> int:
     if not args.platforms:
         args.platforms = assumed_platforms()
     inputs = Inputs.of_files(args.files, args.namespace or "default")
+    snapshot = snapshot_from(args, inputs.facts)
+    if not snapshot.placed and any(c.require or c.machine or c.capacity or c.capacity_long for c in snapshot.policies):
+        stderr.say(_NO_PLATFORM)
     trial = Trial(
-        admission=Admission(_supposed(snapshot_from(args, inputs.facts), args, inputs.namespaces), apply_patch),
+        admission=Admission(_supposed(snapshot, args, inputs.namespaces), apply_patch),
         inputs=inputs,
         as_served=args.output == "review",
         out=manifests.output(args.output, sys.stdout),

@@ -261,6 +261,17 @@ def test_the_assumed_platform_is_said_once(run: Any) -> None:
     assert "assuming" not in run(POD, options=("--platforms", "gke")).err
 
 
+def test_a_platform_that_is_not_found_is_said_once(run: Any, tmp_path: Path) -> None:
+    """With --platforms auto and no node, node affinity is left out: the platform team learns it, if a policy has any."""
+    auto = ("--platforms", "auto")
+    assert "auto finds no platform" not in run(POD, options=auto).err
+    policy = tmp_path / "policy.yaml"
+    spec = {"mode": "Enforce", "require": {"families": {"in": ["hopper"]}}}
+    policy.write_text(json.dumps({"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": spec}))
+    assert run(POD, JOB, options=(*auto, "--policies", str(policy))).err.count("auto finds no platform") == 1
+    assert "auto finds" not in run(POD, options=("--platforms", "gke", "--policies", str(policy))).err
+
+
 def test_pods_without_accelerators_are_not_judged(run: Any) -> None:
     """The webhook is never called for them."""
     assert "not checked: it requests no accelerator" in run({**POD, "spec": {"containers": [{"name": "c"}]}}).err
