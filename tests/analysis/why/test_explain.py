@@ -406,3 +406,20 @@ def test_the_policy_that_wants_a_label_is_named() -> None:
         "topology.kubernetes.io/zone": None,
         "karpenter.sh/capacity-type": ["ClusterGPUPolicy/spot"],
     }
+
+
+def test_all_templates_that_kubernetes_denies_are_fixed_at_once() -> None:
+    """Each keeps its own amount."""
+
+    def role(request: str, limit: str) -> Raw:
+        return {
+            "template": {"spec": {"containers": [{"name": "pytorch", "resources": {"limits": {GPU: limit}, "requests": {GPU: request}}}]}}
+        }
+
+    roles = {"Master": role("1", "2"), "Worker": role("3", "4")}
+    value = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "p"}, "spec": {"pytorchReplicaSpecs": roles}}
+    explained = _of_file(value)
+    assert (explained.invalid, len(explained.denials)) == (True, 2)
+    fixed = explained.value["spec"]["pytorchReplicaSpecs"]
+    requests = {name: one["template"]["spec"]["containers"][0]["resources"]["requests"][GPU] for name, one in fixed.items()}
+    assert requests == {"Master": "2", "Worker": "4"}
