@@ -16,6 +16,7 @@ from documents.printable import counted
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
+from policies.placement.fleet import Outlook
 from policies.verdict import Edit
 
 THEN = {
@@ -202,6 +203,13 @@ def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]
     else:
         change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
         yield f"To end an old pod first: kubectl patch deployment {wait.deployment} -n {namespace} -p '{change}'"
+
+
+def no_change(outlook: Outlook | None) -> str:
+    """Return what it means that no change of a pod was found."""
+    if outlook == "unknown":
+        return "No change to it is known to fix that: what is unknown decides."
+    return "No change to it fixes that: no toleration, label, or resource name or amount helps."
 
 
 def describe_place(place: PlaceKind) -> str:

@@ -423,3 +423,11 @@ def test_all_templates_that_kubernetes_denies_are_fixed_at_once() -> None:
     fixed = explained.value["spec"]["pytorchReplicaSpecs"]
     requests = {name: one["template"]["spec"]["containers"][0]["resources"]["requests"][GPU] for name, one in fixed.items()}
     assert requests == {"Master": "2", "Worker": "4"}
+
+
+def test_where_what_is_unknown_decides_no_change_is_ruled_out() -> None:
+    """A NodePool of an unknown class may make what the pod asks for, or not."""
+    shown = _text(_explained(_pod(), node_pool("gpu", group="example.com")))
+    assert "    Berth does not know which machines its node class (example.com) creates\n" in shown
+    assert "No change to it is known to fix that: what is unknown decides.\n" in shown
+    assert "helps" not in shown
