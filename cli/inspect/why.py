@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.admission_preview import Admission
-from analysis.conditions.server_options import as_served, selected_platforms, used_platforms
+from analysis.conditions.server_options import UsedPlatforms, as_served, selected_platforms, used_platforms
 from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
 from catalog.prices import prices
@@ -132,11 +132,11 @@ def _explainer(args: argparse.Namespace, around: Surroundings, catalog: Catalog,
 
     served = as_served(chosen, around.objects, catalog)
     snapshot, advised = _snapshot(args, around, catalog, chosen, served), None
-    nodes_unknown = not snapshot.placed and "Node" in around.unread
-    if not args.policies and ("ClusterGPUPolicy" in around.unread or not around.installed or nodes_unknown):
-        platforms = selected_platforms(pods, catalog) if nodes_unknown else served.platforms
+    used = used_platforms(snapshot, chosen, served, around.unread)
+    platforms = selected_platforms(pods, catalog) if used.source == "unread" else served.platforms
+    if not args.policies and ("ClusterGPUPolicy" in around.unread or not around.installed or used.source == "unread"):
         advised = Admission(_of_default(args, around, replace(served, platforms=platforms)))
-    used = used_platforms(snapshot, chosen, served)
+        used = UsedPlatforms(platforms, "selected") if used.source == "unread" and platforms else used
     return Explainer(Admission(snapshot), _fleet(around, snapshot), prices(catalog), advised=advised, platforms=used)
 
 
