@@ -18,6 +18,7 @@ from kube.pod import controlling_owner
 from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.facts import admission_queues
+from policies.facts.scheduler_queues import KIND, queue_key
 from policies.placement import fleet
 from policies.pods.actors import QUEUE_NAME
 from policies.state.objects import Key
@@ -83,7 +84,9 @@ async def _read(client: Client, namespace: str | None, target: Target, catalog: 
 def _of_dump(values: Sequence[Raw], file: str, namespace: str, target: Target, catalog: Catalog) -> Surroundings:
     """Return what a dump has around a target. Raises InputError, which names ``file``, if the target is not there."""
     around = Surroundings(namespace=namespace, value={}) if target is None else _in_dump(values, file, namespace, target, catalog)
-    return _with_places(around, of_values(values, (NAMESPACE, *_KINDS, *_NEW_NODES, _PODS), namespace))
+    read = _with_places(around, of_values(values, (NAMESPACE, *_KINDS, *_NEW_NODES, _PODS), namespace))
+    queues = ((key, value) for value in values if value.get("kind") == KIND and (key := queue_key(value)) is not None)
+    return replace(read, objects={**read.objects, **{(KIND, *key): value for key, value in queues}})
 
 
 def _in_dump(values: Sequence[Raw], file: str, namespace: str, target: tuple[str, str], catalog: Catalog) -> Surroundings:

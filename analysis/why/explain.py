@@ -15,7 +15,7 @@ from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
-from analysis.kueue import places
+from analysis.kueue import places, scheduler_limits
 from analysis.reviews.audience import warned
 from analysis.why import denied, fixes, queued
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
@@ -101,7 +101,7 @@ class Explainer:
             warnings=tuple(dict.fromkeys(warned((*said, *pod.remarks), (), pod.subject.review.pod))),
             parts=pod.subject.parts,
             gates=read_gates(pod.pod, self._snapshot.catalog),
-            unchecked=tuple(self._unchecked_before(outcome.manifest)),
+            unchecked=tuple(self._unchecked_before(outcome.manifest, pod.pod)),
         )
         if base.state == "denied":
             return base
@@ -113,11 +113,13 @@ class Explainer:
             return _at_best(placed, before)
         return _gated(self._remedied(placed, outcome.manifest, pod.subject))
 
-    def _unchecked_before(self, manifest: Manifest) -> Iterator[Unchecked]:
+    def _unchecked_before(self, manifest: Manifest, pod: Raw) -> Iterator[Unchecked]:
         """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
         known = self._snapshot.cluster
         yield from find_unchecked(manifest.namespace, known)
-        if QUEUE_NAME in map_at(manifest.value, "metadata", "labels") and not places.knows_queue(manifest.value, manifest.namespace, known):
+        in_kueue = QUEUE_NAME in map_at(manifest.value, "metadata", "labels")
+        is_known = places.knows_queue(manifest.value, manifest.namespace, known) if in_kueue else True
+        if not (is_known and scheduler_limits.knows_limits(manifest.value, pod, known)):
             yield "queues"
 
     def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
