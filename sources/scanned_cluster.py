@@ -73,6 +73,7 @@ def cluster_of(state: Survey, namespace: str | None) -> Cluster:
         plain=Counter(pod["plain"] for pod in objects["Pod"] if "plain" in pod),
         owners=owners_of(objects),
         unread=unread(state),
+        ignored=state.ignored,
         age=age,
     )
 

@@ -11,7 +11,18 @@ from analysis.why.surroundings import Surroundings
 from catalog import Catalog, Workload
 from catalog.nearest import hint
 from cluster.client.api_client import Client
-from cluster.watch.kinds import DAEMONS, DECISIVE, KUEUE_WORKLOADS, NAMESPACE_LIMITS, NODE_CLASSES, OWNERS, PODS, QUEUES, with_offers
+from cluster.watch.kinds import (
+    DAEMONS,
+    DECISIVE,
+    EVENTS,
+    KUEUE_WORKLOADS,
+    NAMESPACE_LIMITS,
+    NODE_CLASSES,
+    OWNERS,
+    PODS,
+    QUEUES,
+    with_offers,
+)
 from cluster.watch.listing import Progress, Survey, survey
 from cluster.watch.trims import PodTrim
 from kube.pod import controlling_owner
@@ -60,7 +71,7 @@ def read_surroundings(origin: Origin, namespace: str | None, target: Target, cat
     surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress))
     added = _of_dump(values, "", surroundings.namespace, None, catalog)
     places, objects = [*surroundings.places, *added.places], {**added.objects, **surroundings.objects}
-    return replace(surroundings, places=places, objects=objects)
+    return replace(surroundings, places=places, objects=objects, ignored=added.ignored)
 
 
 async def _read(client: Client, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
@@ -86,7 +97,10 @@ def _of_dump(values: Sequence[Raw], file: str, namespace: str, target: Target, c
     around = Surroundings(namespace=namespace, value={}) if target is None else _in_dump(values, file, namespace, target, catalog)
     read = _with_places(around, of_values(values, (NAMESPACE, *_KINDS, *_NEW_NODES, _PODS), namespace))
     queues = ((key, value) for value in values if value.get("kind") == KIND and (key := queue_key(value)) is not None)
-    return replace(read, objects={**read.objects, **{(KIND, *key): value for key, value in queues}})
+    of_targets = {EVENTS.kind, KUEUE_WORKLOADS.kind, *(workload.kind for workload in catalog.workloads)} if target is not None else set()
+    used = {KIND, *of_targets}
+    ignored = {kind: count for kind, count in read.ignored.items() if kind.partition(".")[0] not in used}
+    return replace(read, objects={**read.objects, **{(KIND, *key): value for key, value in queues}}, ignored=ignored)
 
 
 def _in_dump(values: Sequence[Raw], file: str, namespace: str, target: tuple[str, str], catalog: Catalog) -> Surroundings:
@@ -189,6 +203,7 @@ def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> 
         occupants=None if "Pod" in state.unread else [pod["takes"] for pod in state.objects["Pod"] if "takes" in pod],
         objects=keyed(state, (*_KINDS, NAMESPACE)),
         installed=is_installed(state),
+        ignored=state.ignored,
         unread={**surroundings.unread, **missing},
     )
 

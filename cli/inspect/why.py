@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,21 @@ from analysis.conditions.server_options import as_served
 from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
 from catalog.prices import prices
-from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, origin_from, say_capped, snapshot_from, sources_from
+from cli.options import (
+    add_cluster_options,
+    add_snapshot_options,
+    as_of_a_cluster,
+    origin_from,
+    say_capped,
+    say_ignored,
+    snapshot_from,
+    sources_from,
+)
 from cli.output import stderr
 from cli.terminal import screen
 from cli.terminal.progress import reading
 from documents.files import read_objects
+from kube.templates import full_kind
 from policies.document import InputError
 from policies.placement.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
@@ -101,6 +112,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     manifest = next((one for one in manifests if one.subjects), None)
     if manifest is None:
         raise InputError(file=args.file, message="has no pod and no workload that creates pods")
+    say_ignored(Counter(full_kind(other.value) for other in manifests if other is not manifest))
     with reading() as progress:
         asked = read_surroundings(origin_from(args, both=True), manifest.namespace, None, catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
@@ -111,6 +123,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
 
 def _snapshot(args: argparse.Namespace, asked: Surroundings, catalog: Catalog, chosen: Options) -> Snapshot:
     """Return the policies of --policies over the facts, or the cluster's own: none where Berth is not installed."""
+    say_ignored(asked.ignored)
     if args.policies:
         return snapshot_from(args, state=[value for value in asked.objects.values() if value])
     snapshot = Updater(catalog, as_served(chosen, asked.objects, catalog)).apply(asked.objects).snapshot

@@ -500,6 +500,13 @@ def test_limits_of_the_namespace_are_heeded(run: Any) -> None:
     assert "BERTH-25" not in run(JOB, elsewhere).err
 
 
+def test_facts_that_are_ignored_are_named(run: Any, tmp_path: Path) -> None:
+    """Each kind once, on standard error: pods on nodes are no facts for `try`."""
+    facts = tmp_path / "facts.yaml"
+    facts.write_text("---\n".join(map(yaml_text, (POD, {**POD, "metadata": {"name": "q"}}, CONFIG))))
+    assert run(JOB, options=("--from", str(facts))).err.count("berth: ignored in the files: 1 ConfigMap, 2 Pod\n") == 1
+
+
 def test_a_runtime_of_another_file_is_found(tmp_path: Path, policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All files are one input, whatever their order."""
     job = _workload("trainer.kubeflow.org/v1alpha1", "TrainJob", {"runtimeRef": {"name": "torch"}, "trainer": {"numNodes": 1}})
