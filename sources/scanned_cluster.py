@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from analysis.audit.stored_pod import widest
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog
-from cluster.watch.kinds import DAEMONS, NODE_CLASSES, OWNERS, PODS, QUEUES, Watched, with_offers
+from cluster.watch.kinds import DAEMONS, NODE_CLASSES, OWNERS, PODS, QUEUES, QUOTAS, Watched, with_offers
 from cluster.watch.kinds import KINDS as FOLLOWED
 from cluster.watch.listing import Progress, Survey
 from cluster.watch.trims import PodTrim
 from kube.tree import Raw
 from policies.document import InputError
-from policies.facts.cluster_facts import KINDS, ClusterFacts
+from policies.facts.cluster_facts import KINDS, NAMESPACE_LIMITS, ClusterFacts
 from policies.facts.device_modes import published
 from sources.sources import Origin
 from sources.state import of_values, owners_of, read_with_pods, unread, values_of
@@ -50,15 +50,15 @@ def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -
 
 
 def scanned_kinds(catalog: Catalog) -> tuple[Watched, ...]:
-    """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, pods and their owners."""
+    """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, quotas, pods and their owners."""
     facts = with_offers(kind for kind in FOLLOWED if not kind.ours and kind not in QUEUES)
-    return (*facts, NODE_CLASSES, DAEMONS, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS)
+    return (*facts, NODE_CLASSES, DAEMONS, QUOTAS, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS)
 
 
 def cluster_of(state: Survey, namespace: str | None) -> Cluster:
     """Return the cluster whose ``scanned_kinds`` were read, in all namespaces or in one."""
     objects = state.objects
-    facts = ClusterFacts.from_objects([value for kind in KINDS for value in objects.get(kind, ())])
+    facts = ClusterFacts.from_objects([value for kind in (*KINDS, *NAMESPACE_LIMITS) for value in objects.get(kind, ())])
     return Cluster(
         nodes=objects["Node"],
         nodepools=objects["NodePool"],

@@ -31,6 +31,7 @@ Kind = Literal[
     "labels-disagree",
     "mig-not-configured",
     "unlisted-name",
+    "quota-counts-nothing",
 ]
 """The code of a finding, stable: programs compare it."""
 
