@@ -9,6 +9,7 @@
 # make bench     measure Berth beside handlers in Go and Python and native policies (half an hour; needs Go and wrk); writes bench/RESULTS.md
 # make image     build the image with docker, podman or buildah: make image TAG=registry.example/berth:1 BASE=... (docs/image.md)
 # make sbom      write the bill of materials of an image: make sbom ARCHIVE=image.tar, an OCI archive
+# make catalog   compare the catalog of GPUs, machines, prices and kinds with their sources of today (needs Go and the Go module proxy)
 # make audit     list known vulnerabilities of Berth's dependencies
 # make wheel     build dist/*.whl for pipx and uv, reproducibly
 # make plugin    build `kubectl berth`, one file per platform, in dist/ (some minutes); with REPOSITORY=OWNER/NAME also krew's manifest
@@ -26,7 +27,7 @@ SHELL := /bin/sh
 # Tests start hundreds of processes. With bytecode caches off, each would compile the same modules.
 export PYTHONDONTWRITEBYTECODE =
 .DELETE_ON_ERROR:
-.PHONY: run check test generate docs cluster prove bench image sbom audit wheel plugin lint types quick-tests all-tests clean
+.PHONY: run check test generate docs cluster prove bench catalog image sbom audit wheel plugin lint types quick-tests all-tests clean
 .DEFAULT_GOAL := run
 
 run: $(VENV)/runtime
@@ -74,6 +75,9 @@ prove: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 
 bench: $(VENV)/dev
 	$(BIN)/python -m bench
+
+catalog: $(VENV)/dev
+	@$(BIN)/python -P -m tests.catalog.compare
 
 # BASE, BUILDER and IN_BASE (the interpreter in BASE) default to the Dockerfile's values. The image's time is the commit's.
 TAG ?= localhost/berth:$(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' cli/__init__.py)

@@ -210,4 +210,6 @@ def _key(subject: Request | StoredPod) -> _Key | None:
         text = orjson.dumps([subject.pod, subject.old_pod])
     except orjson.JSONEncodeError:
         return None
-    return _Key(text, (subject.operation, subject.namespace, subject.user, subject.groups, subject.subresource, subject.dry_run))
+    return _Key(
+        text, (subject.operation, subject.namespace, subject.user, subject.groups, subject.subresource, subject.dry_run, subject.single_run)
+    )

@@ -47,6 +47,25 @@ class CatalogNames:
             case _:
                 yield from (profile.name for gpu in catalog.gpus for profile in gpu.mig)
 
+    def explain(self, known: Known, name: str) -> str:
+        """Return what to write in place of a kind whose pods are those of another one; "" where nothing is known of the name."""
+        if known != "workloads":
+            return ""
+        folded = name.lower().removesuffix("s")
+        if folded == "pod":
+            return "; pods without a workload have no name here: remove workloads to match every pod"
+        kind, owner = next(((kind, owner) for kind, owner in self._makers() if kind.lower().removesuffix("s") == folded), ("", None))
+        meant = [workload.name for workload in self._catalog.workloads if owner in workload.owners]
+        return f"; the pods of a {kind} are those of a {meant[0]}: write {meant[0]}" if meant else ""
+
+    def _makers(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Yield the kinds that no pod shows, and the owners that their pods show in place of them."""
+        shown = self.of("workloads")
+        for workload in self._catalog.workloads:
+            if workload.name not in shown and workload.through is not None:
+                yield workload.name, workload.through
+            yield from ((kind, (group, kind)) for group, kind in workload.owners if kind not in shown)
+
     @cached_property
     def slice_sizes(self) -> list[int]:
         """The nominal GB of the profiles that can be selected by size."""

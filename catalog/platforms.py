@@ -148,6 +148,8 @@ class Words:
     """True if several may be joined by commas."""
     boolean: bool = False
     """True if it is read as Go's strconv.ParseBool does."""
+    durations: bool = False
+    """True if it may be a Go duration too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ class ReservedKeys:
     reader: str
     """Who reads them, as messages name it."""
     prefix: str
+    of_pods: bool = False
+    """True if they are read of pods alone: on the workload that makes the pods they are ignored."""
     labels: frozenset[str] = frozenset()
     """Those that are read as labels; one that is also read as an annotation is listed twice."""
     annotations: frozenset[str] = frozenset()

@@ -37,6 +37,10 @@ class DeviceFields:
     """The resource's name if nothing is at that path."""
     amounts: str = ""
     """The path of a map of names and numbers, in place of the three above."""
+    each: str = ""
+    """The path of resource names, in their place: one device for each time that a name stands there."""
+    claims: str = ""
+    """The path of maps with the ``claimName`` and ``requestName`` of a resource claim of the pod, in their place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

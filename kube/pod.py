@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kube.labels import OLDER_NAMES, OS
 from kube.quantity import QuantityError, parse
 from kube.tree import Path, Raw, dotted, maps_in
 
@@ -255,6 +256,12 @@ class Pod:
         for i, term in enumerate(self.terms):
             _check_term(term, (*TERMS, i))
         self.scheduler = text_at(self.spec, "schedulerName", ("spec",))
+
+    @property
+    def is_windows(self) -> bool:
+        """True if the pod is for nodes with Windows: by ``spec.os``, or by its node selector. Raises PodError."""
+        labels = (value for key, value in self.node_selector.items() if OLDER_NAMES.get(key, key) == OS)
+        return mapping_at(self.spec, "os", ("spec",)).get("name") == "windows" or "windows" in labels
 
     @property
     def resources(self) -> tuple[Raw, Raw] | None:

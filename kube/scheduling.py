@@ -17,8 +17,8 @@ from kube.requests import PODS, Amounts, HostPort, host_ports, requests
 from kube.taints import HARD, UNSCHEDULABLE, Taint, is_tolerated, passes
 from kube.tree import Path, Raw, map_at, maps_in, text_of
 
-CLAIMS = "resourceClaims"
-"""The field of a pod with its claims, for which kube-scheduler asks drivers."""
+CLAIMS, GATES = "resourceClaims", "schedulingGates"
+"""The fields of a pod with its claims, for which kube-scheduler asks drivers, and with gates, before whose end it does not look at it."""
 
 
 class AffinityTerm(NamedTuple):
@@ -74,6 +74,13 @@ def wants(pod: Mapping[str, Any]) -> Wants:
     )
 
 
+def required_labels(pod: Wants) -> Iterator[Expression]:
+    """Yield every expression on node labels that the pod requires, of all terms."""
+    yield from pod.selector
+    for term in pod.terms or ():
+        yield from term.labels
+
+
 def node_selector(spec: Mapping[Any, Any]) -> tuple[Expression, ...]:
     """Return the labels of ``spec.nodeSelector``, each as an expression."""
     labels = map_at(spec, "nodeSelector").items()
@@ -118,7 +125,7 @@ def _unjudged(spec: Mapping[Any, Any]) -> Iterator[str]:
         yield "topologySpreadConstraints"
     if any(set(volume) - _LOCAL for volume in maps_in(spec.get("volumes"))):
         yield "volumes"
-    for name in (CLAIMS, "schedulingGates"):
+    for name in (CLAIMS, GATES):
         if spec.get(name):
             yield name
 
@@ -155,10 +162,10 @@ class Blocker(NamedTuple):
     operator: str = ""
     """Of an expression; of a taint its effect."""
     values: tuple[str, ...] = ()
-    """What the pod asks of the label."""
+    """What the pod asks of the label. Of ``machines`` with none of a resource, the devices that they have instead."""
     found: str | None = None
     """The value of the taint, or of the label on the node; None if the node has no such label. Of ``machines`` and ``limits`` the
-    machine that comes nearest; None if none does."""
+    machine that comes nearest; None if none does. Where it has 0 of the resource, its cloud does not count these devices."""
     need: int = 0
     have: int = 0
     """What is free, for ``capacity``; else what there is in all."""

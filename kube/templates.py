@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from math import ceil
+from typing import Any, NamedTuple
 
 from kube.pod import CONTAINERS, GRACE, REQUIRED
-from kube.tree import LARGEST, Path, Raw, value_at
+from kube.tree import LARGEST, Path, Raw, map_at, text_of, value_at
 
 GRACE_SECONDS = 30
 """The value of corev1.DefaultTerminationGracePeriodSeconds."""
@@ -261,6 +262,44 @@ def leaves(spec: Raw, patch: Raw) -> Iterator[Path]:
             resources = container.get("resources")
             for side, amounts in resources.items() if isinstance(resources, dict) else ():
                 yield from ((key, number, "resources", side, name) for name in (amounts if isinstance(amounts, dict) else ()))
+
+
+class RollingUpdate(NamedTuple):
+    """How a Deployment replaces its pods."""
+
+    surge: int
+    """Pods that it may have more than it is to have."""
+    unavailable: int
+    """Pods that may be missing: with 0 no old pod ends before a new one is ready."""
+
+
+def rolling_update(deployment: Mapping[str, Any]) -> RollingUpdate | None:
+    """Return how a Deployment replaces its pods (pkg/controller/deployment/util ``ResolveFenceposts``; defaults of pkg/apis/apps/v1);
+    None where it ends all of them first, or where that can't be read."""
+    spec = map_at(deployment, "spec")
+    strategy = map_at(spec, "strategy")
+    if text_of(strategy.get("type")) not in ("", "RollingUpdate"):
+        return None
+    replicas = spec.get("replicas", 1)
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        return None
+    written = map_at(strategy, "rollingUpdate")
+    surge = _part_of(replicas, written.get("maxSurge"), up=True)
+    unavailable = _part_of(replicas, written.get("maxUnavailable"), up=False)
+    if surge is None or unavailable is None:
+        return None
+    return RollingUpdate(surge, unavailable if surge or unavailable else 1)
+
+
+def _part_of(replicas: int, value: object, *, up: bool) -> int | None:
+    """Return a number of pods that is written as such, or as a percentage; 25% where nothing is written."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    digits = text_of("25%" if value is None else value).removesuffix("%")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 6) or digits == value:
+        return None
+    part = int(digits) * replicas / 100
+    return ceil(part) if up else int(part)
 
 
 _COUNTS = ("replicas", "parallelism", "numNodes", "numOfHosts")

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+from kube.tree import Path
 
 Phase = Literal["mutate", "validate"]
 Operation = Literal["CREATE", "UPDATE"]
+
+
+class SingleRun(NamedTuple):
+    """The field of a workload because of which the first pod that is interrupted ends the run."""
+
+    path: Path
+    """The path in the workload."""
+    cause: Literal["no retry", "no strategy", "failing rule"]
+    """It allows no retry, is not there, or has a rule that fails the Job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +35,8 @@ class Request:
     old_pod: dict[str, Any] | None = None
     dry_run: bool = False
     phase: Phase = "mutate"
+    single_run: SingleRun | None = None
+    """Of a pod of a workload that is checked in place of the pod; a review of a pod does not tell."""
     uid: str = field(default="", compare=False, repr=False)
     """The uid of the review, which the answer repeats; "" if nobody is answered."""
 

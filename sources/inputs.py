@@ -10,6 +10,7 @@ from analysis.admission.manifests import fact_of
 from documents.files import read_paths
 from documents.yaml_reader import documents, one_value
 from kube.templates import group_of
+from kube.tree import map_at, text_of
 from policies.document import Document, InputError, objects
 from policies.state.snapshot import Snapshot
 from policies.workloads.pods import Around
@@ -28,6 +29,9 @@ class Inputs:
         items = [item for one in self.found if isinstance(one, Document) for item in objects(one) if isinstance(item, Document)]
         self.facts = [fact for item in items if (fact := fact_of(item, namespace)) is not None]
         """The objects that are facts about the cluster."""
+        others = (item for item in items if fact_of(item, namespace) is None)
+        self.namespaces = frozenset(text_of(map_at(item.value, "metadata").get("namespace")) or namespace for item in others)
+        """The namespaces of the other objects."""
         self._named: dict[_Key, list[Document]] = {}
         for item in items:
             if (key := _key(item.value)) is not None:

@@ -6,8 +6,10 @@ from __future__ import annotations
 from catalog import Catalog
 from cluster.client.api_client import Client
 from cluster.client.errors import Reply
+from cluster.watch.discovery import find_absent
 from cluster.watch.kinds import EVENTS, KUEUE_WORKLOADS, Watched, path_of
 from kube.pod import controlling_owner
+from kube.templates import group_of
 from kube.tree import Raw, map_at
 from policies.workloads.templates import workload_of
 
@@ -15,6 +17,11 @@ MOST = 500
 """Objects of one list: what is told of one workload; a list that is longer is cut, and that is named."""
 MOST_OWNERS = 8
 """Owners above an object that are read."""
+
+
+def resource_of(api_version: str, plural: str) -> str:
+    """Return the name that RBAC and kubectl use: ``workloads.kueue.x-k8s.io``, ``pods``."""
+    return f"{plural}.{group}" if (group := group_of(api_version)) else plural
 
 
 class Neighbours:
@@ -26,6 +33,8 @@ class Neighbours:
         self.namespace = namespace
         self.unread: dict[str, str] = {}
         """What could not be read -> why, in one sentence."""
+        self._known: dict[tuple[str, str], bool] = {}
+        """(API group, plural) -> whether the API server has it"""
 
     async def get(self, api_version: str, plural: str, name: str) -> Reply:
         """Return the answer to a GET of one object of the namespace."""
@@ -48,11 +57,20 @@ class Neighbours:
             kind = str(reply.body.get("kind") or "").removesuffix("List")
             items = reply.body.get("items") or ()
             return [{"apiVersion": api_version, "kind": kind, **item} for item in items if isinstance(item, dict)]
+        resource = resource_of(api_version, plural)
         if reply.status == 403:
-            self.unread[plural] = f"you may not list {plural} in namespace {self.namespace}"
+            if await self.has(api_version, plural):
+                self.unread[plural] = f"you may not list {resource} in namespace {self.namespace}"
         elif reply.status != 404:
-            self.unread[plural] = f"{plural}: the API server answers {reply.status} {reply.message}"
+            self.unread[plural] = f"{resource}: the API server answers {reply.status} {reply.message}"
         return []
+
+    async def has(self, api_version: str, plural: str) -> bool:
+        """Return False if the API server does not have this kind, of which it says 403 to whoever has no right to it."""
+        kind = group_of(api_version), plural
+        if kind not in self._known:
+            self._known[kind] = not await find_absent(self._client, [kind])
+        return self._known[kind]
 
     async def owners(self, value: Raw) -> list[Raw]:
         """Return the controllers above an object, the nearest first, as far as they may be read and the catalog knows their
@@ -66,7 +84,8 @@ class Neighbours:
             reply = await self.get(api_version, workload.resource, name)
             if not reply.ok or not isinstance(reply.body, dict):
                 if reply.status == 403:
-                    self.unread[workload.resource] = f"you may not read {workload.resource} in namespace {self.namespace}"
+                    resource = resource_of(api_version, workload.resource)
+                    self.unread[workload.resource] = f"you may not read {resource} in namespace {self.namespace}"
                 break
             value = reply.body
             owners.append(value)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from analysis.audit.stored_pod import widest
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog
-from cluster.watch.kinds import DAEMONS, NODE_CLASSES, OWNERS, PODS, QUEUES, QUOTAS, Watched, with_offers
+from cluster.watch.kinds import DAEMONS, NODE_CLASSES, OWNERS, PODS, QUEUES, QUOTAS, ROLLING, Watched, with_offers
 from cluster.watch.kinds import KINDS as FOLLOWED
 from cluster.watch.listing import Progress, Survey
 from cluster.watch.trims import PodTrim
@@ -18,8 +18,9 @@ from kube.tree import Raw
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, NAMESPACE_LIMITS, ClusterFacts
 from policies.facts.device_modes import published
+from policies.objects import definition
 from sources.sources import Origin
-from sources.state import of_values, owners_of, read_with_pods, unread, values_of
+from sources.state import OURS, of_values, owners_of, read_with_pods, unread, values_of
 
 
 def read_scanned(origin: Origin, namespace: str | None, catalog: Catalog, progress: Progress) -> Cluster:
@@ -30,7 +31,7 @@ def read_scanned(origin: Origin, namespace: str | None, catalog: Catalog, progre
     """
     if origin.dumps:
         return scan_dump(values_of(origin.dumps), ", ".join(origin.dumps), namespace, catalog)
-    return cluster_of(read_with_pods(origin, scanned_kinds(catalog), namespace, progress), namespace)
+    return cluster_of(read_with_pods(origin, (*OURS, *scanned_kinds(catalog)), namespace, progress), namespace)
 
 
 def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: Catalog) -> Cluster:
@@ -41,7 +42,7 @@ def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: 
     if not any(value.get("kind") in ("Pod", "Node", "NodePool") for value in values):
         message = "has no Pod, Node or NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
         raise InputError(file=file, message=message)
-    return cluster_of(of_values(values, scanned_kinds(catalog), namespace), namespace)
+    return cluster_of(of_values(values, (*OURS, *scanned_kinds(catalog)), namespace), namespace)
 
 
 def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -> Cluster:
@@ -52,7 +53,7 @@ def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -
 def scanned_kinds(catalog: Catalog) -> tuple[Watched, ...]:
     """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, quotas, pods and their owners."""
     facts = with_offers(kind for kind in FOLLOWED if not kind.ours and kind not in QUEUES)
-    return (*facts, NODE_CLASSES, DAEMONS, QUOTAS, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS)
+    return (*facts, NODE_CLASSES, DAEMONS, QUOTAS, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS, ROLLING)
 
 
 def cluster_of(state: Survey, namespace: str | None) -> Cluster:
@@ -64,6 +65,7 @@ def cluster_of(state: Survey, namespace: str | None) -> Cluster:
         nodepools=objects["NodePool"],
         node_classes=objects["EC2NodeClass"],
         daemons=objects["DaemonSet"],
+        rolling={(value["metadata"]["namespace"], value["metadata"]["name"]): value["rolling"] for value in objects["Deployment"]},
         slices=published(facts),
         facts=facts,
         pods=[pod["pod"] for pod in objects["Pod"] if "pod" in pod],
@@ -72,7 +74,8 @@ def cluster_of(state: Survey, namespace: str | None) -> Cluster:
         device_classes=objects["DeviceClass"],
         plain=Counter(pod["plain"] for pod in objects["Pod"] if "plain" in pod),
         owners=owners_of(objects),
-        unread=unread(state),
+        policies=[value for kind in OURS for value in objects.get(kind.kind, ())],
+        unread={kind: reason for kind, reason in unread(state).items() if kind not in definition.KINDS},
         ignored=state.ignored,
         age=age,
     )

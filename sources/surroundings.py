@@ -33,7 +33,7 @@ from policies.facts.scheduler_queues import KIND, queue_key
 from policies.placement import fleet
 from policies.pods.actors import QUEUE_NAME
 from policies.state.objects import Key
-from sources.neighbours import MOST_OWNERS, Neighbours
+from sources.neighbours import MOST_OWNERS, Neighbours, resource_of
 from sources.sources import Origin
 from sources.state import NAMESPACE, access_of, call_cluster, is_installed, keyed, of_values, unread, values_of
 
@@ -57,28 +57,41 @@ def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     return named
 
 
+DEPLOYMENT = SHORT["deploy"]
 Target = tuple[str, str] | None
 """(TYPE, NAME); None: only the places and policies are read, for an object of a file."""
 
 
-def read_surroundings(origin: Origin, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
+def read_surroundings(
+    origin: Origin, namespace: str | None, target: Target, catalog: Catalog, progress: Progress, *, may_lack: bool = False
+) -> Surroundings:
     """Read around a target. Files are read in place of a cluster; if a cluster is named too, they add what it does not have, or what may
-    not be read there. Raises InputError."""
+    not be read there. ``may_lack``: a target that is not there is none. Raises InputError."""
     values = values_of(origin.dumps)
     if origin.dumps and not origin.is_cluster:
-        return _of_dump(values, ", ".join(origin.dumps), namespace or "default", target, catalog)
+        try:
+            return _of_dump(values, ", ".join(origin.dumps), namespace or "default", target, catalog)
+        except InputError:
+            if not may_lack:
+                raise
+            return _of_dump(values, ", ".join(origin.dumps), namespace or "default", None, catalog)
     access = access_of(origin.kubeconfig, origin.context)
-    surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress))
+    surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress, may_lack=may_lack))
     added = _of_dump(values, "", surroundings.namespace, None, catalog)
     places, objects = [*surroundings.places, *added.places], {**added.objects, **surroundings.objects}
     return replace(surroundings, places=places, objects=objects, ignored=added.ignored)
 
 
-async def _read(client: Client, namespace: str | None, target: Target, catalog: Catalog, progress: Progress) -> Surroundings:
+async def _read(
+    client: Client, namespace: str | None, target: Target, catalog: Catalog, progress: Progress, *, may_lack: bool
+) -> Surroundings:
     near = Neighbours(client, catalog, namespace or client.namespace)
     surroundings = Surroundings(namespace=near.namespace, value={})
-    if target is not None:
-        surroundings = await _around(near, await _target(near, *target, catalog))
+    try:
+        surroundings = surroundings if target is None else await _around(near, await _target(near, *target, catalog))
+    except InputError:
+        if not may_lack:
+            raise
     reply = await client.call("GET", NAMESPACE.path("v1", name=near.namespace))
     if not reply.ok:
         near.unread["namespace"] = (
@@ -133,40 +146,46 @@ async def near(client: Client, namespace: str, target: tuple[str, str], catalog:
 
 
 async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kinds: Kinds | None = None) -> Raw:
-    denied = ""
     looked_for = [
         (version, workload.resource)
         for workload in kind_of(type_, catalog)
         for version in workload.api_version
         if kinds is None or (version.rpartition("/")[0], workload.resource) in kinds
     ]
+    denied: dict[str, str] = {}
+    missing = False
     for version, plural in looked_for:
         reply = await near.get(version, plural, name)
         if reply.ok and isinstance(reply.body, dict):
             return reply.body
-        if reply.status != 404:
-            denied = (
-                f"you are not allowed to read {plural}"
-                if reply.status == 403
-                else f"the API server answered {reply.status} {reply.message}"
-            )
-    if denied:
-        message = f'{denied} in namespace {near.namespace}; ask for the role "view" there, or set another namespace: -n NS'
+        if reply.status == 404 or (reply.status == 403 and not await near.has(version, plural)):
+            missing = missing or reply.status == 404
+            continue
+        resource = resource_of(version, plural)
+        if reply.status == 403:
+            denied[resource] = f"you may not read {resource}"
+        else:
+            denied[resource] = f"of {resource} the API server answered {reply.status} {reply.message}"
+    reasons = f"{' and '.join(denied.values())} in namespace {near.namespace}" if denied else ""
+    if denied and not missing:
+        message = f'{reasons}; ask for the role "view" there, or set another namespace: -n NS'
         raise InputError(file=f"{type_}/{name}", message=message)
     names = [value["metadata"]["name"] for version, plural in looked_for for value in await near.list_objects(version, plural)]
     advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
-    raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}")
+    raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}{reasons and f' ({reasons})'}")
 
 
 async def _around(near: Neighbours, value: Raw) -> Surroundings:
     pods, between = ([value], []) if value.get("kind") == "Pod" else await _pods_of(near, value)
     owners = await near.owners(value)
+    deployment = next((owner for owner in owners if owner.get("kind") == DEPLOYMENT), None)
+    siblings = [] if deployment is None or value.get("kind") != "Pod" else (await _pods_of(near, deployment))[0]
     told = [value, *between, *owners, *pods[:20]]
     events: list[Raw] = []
     for uid in dict.fromkeys(str(one["metadata"].get("uid")) for one in told):
         events += await near.events(uid)
     queued = await near.queued()
-    return Surroundings(namespace=near.namespace, value=value, pods=pods, owners=owners, events=events, queued=queued)
+    return Surroundings(namespace=near.namespace, value=value, pods=pods, owners=owners, siblings=siblings, events=events, queued=queued)
 
 
 async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
@@ -230,7 +249,7 @@ MOST_PODS = 500
 
 
 class Dump:
-    """The objects of a dump, by what leads to them."""
+    """The objects of a dump, by what leads to them: their uids, or the names of those that were written by hand and have none."""
 
     def __init__(self, objects: Mapping[Key, Raw]) -> None:
         self._objects = objects
@@ -243,9 +262,11 @@ class Dump:
                 self._events[_about(value)].append(value)
                 continue
             metadata = map_at(value, "metadata")
-            self._by_uid[text_of(metadata.get("uid"))] = value
+            self._by_uid[text_of(metadata.get("uid")) or _place(kind, metadata)] = value
             if owner := controlling_owner(metadata):
-                self._owned[text_of(owner.get("uid"))].append(value)
+                uid, name = text_of(owner.get("uid")), _place(owner.get("kind"), {"namespace": namespace, "name": owner.get("name")})
+                self._owned[uid].append(value)
+                self._owned[name].append(value)
             if text_of(value.get("apiVersion")).startswith("kueue.x-k8s.io/"):
                 self._queued[namespace].append(value)
         self._by_uid.pop("", None)
@@ -264,20 +285,25 @@ class Dump:
         metadata = [(named.get("kind"), map_at(named, "metadata")) for named in (value, *below, *owners)]
         about = [key for kind, names in metadata for key in (text_of(names.get("uid")), _place(kind, names))]
         events = [event for key in about for event in self._events.get(key, ())]
-        return Surroundings(
-            namespace=namespace, value=value, pods=pods, owners=owners, events=events, queued=self._queued.get(namespace, [])
-        )
+        deployment = next((owner for owner in owners if owner.get("kind") == DEPLOYMENT), None)
+        siblings = [] if deployment is None else [owned for owned in self._below(deployment) if owned.get("kind") == "Pod"][:MOST_PODS]
+        queued = self._queued.get(namespace, [])
+        return Surroundings(namespace=namespace, value=value, pods=pods, owners=owners, siblings=siblings, events=events, queued=queued)
 
     def _owners(self, value: Raw) -> Iterator[Raw]:
         for _ in range(MOST_OWNERS):
-            above = self._by_uid.get(text_of(controlling_owner(map_at(value, "metadata")).get("uid")))
+            metadata = map_at(value, "metadata")
+            owner = controlling_owner(metadata)
+            name = _place(owner.get("kind"), {"namespace": metadata.get("namespace"), "name": owner.get("name")})
+            above = self._by_uid.get(text_of(owner.get("uid")), self._by_uid.get(name))
             if above is None:
                 return
             yield above
             value = above
 
     def _below(self, value: Raw, depth: int = MOST_OWNERS) -> Iterator[Raw]:
-        for owned in self._owned.get(text_of(map_at(value, "metadata").get("uid")), ()) if depth else ():
+        metadata = map_at(value, "metadata")
+        for owned in self._owned.get(text_of(metadata.get("uid")) or _place(value.get("kind"), metadata), ()) if depth else ():
             yield owned
             yield from self._below(owned, depth - 1)
 
@@ -289,4 +315,4 @@ def _about(event: Raw) -> str:
 
 
 def _place(kind: object, names: Mapping[str, object]) -> str:
-    return f"{kind}/{text_of(names.get('namespace'))}/{text_of(names.get('name'))}"
+    return f"{kind}/{text_of(names.get('namespace')) or 'default'}/{text_of(names.get('name'))}"

@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from random import Random
 from typing import Any, NamedTuple
 
@@ -14,14 +15,17 @@ import pytest
 
 from analysis.admission.manifest_results import PodResult, admit_manifest
 from analysis.admission.manifests import Manifest, read_manifest
+from analysis.admission.report import report_lines, warning_line
 from analysis.admission_preview import Admission
 from analysis.audit.audited_decision import audit_pod
 from analysis.audit.stored_pod import stored, widest
 from analysis.why.explain import Explainer
+from analysis.why.explanation import Explanation
 from analysis.why.fixes import cleaned
 from catalog.prices import prices
+from cli.inspect.why_text import format_why
 from cli.options import in_mode
-from console.job.answer import Teller
+from console.job.answer import JobAnswer, Teller
 from console.job.playground import Snapshots
 from console.world.scope import EVERYTHING
 from console.world.view import View
@@ -45,6 +49,7 @@ SEEDS = count(60, 2_000)
 """of worlds; a pod in each, and its manifest"""
 
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Denials = frozenset[tuple[str, tuple[Fix, ...]]]
 """The sentences of a denial, each with the fixes that its rule wrote."""
 
@@ -82,14 +87,20 @@ def by_try(pod: PodResult) -> Said:
     return Said(codes, None if codes else apply_patch(pod.subject.review.pod, pod.mutate.patch))
 
 
-def by_why(manifest: Manifest, snapshot: Snapshot) -> Denials:
-    """`berth why -f`."""
-    return denials(Explainer(Admission(snapshot), None, prices(snapshot.catalog), tries=0).of_manifest("pod", manifest, ()).denials)
+def by_why(manifest: Manifest, snapshot: Snapshot) -> Explanation:
+    """`berth why -f`, without a right to read nodes."""
+    return Explainer(Admission(snapshot), None, prices(snapshot.catalog), tries=0).of_manifest("pod", manifest, ())
 
 
-def by_console(manifest: Manifest, snapshot: Snapshot, view: View) -> Denials:
+def by_console(manifest: Manifest, snapshot: Snapshot, view: View) -> JobAnswer:
     """The page of a job."""
-    return denials(Teller(view, Snapshots(snapshot, snapshot)).of_manifest(manifest).denials)
+    return Teller(view, Snapshots(snapshot, snapshot)).of_manifest(manifest)
+
+
+def first_lines(explained: Explanation) -> list[str]:
+    """What `berth why` prints between its head and the places."""
+    lines = format_why(explained, NOW).splitlines()[1:]
+    return [line for line in lines if re.match(r"  (in [^ ]+: )?warning: BERTH-", line)]
 
 
 def denials(violations: Iterable[Violation]) -> Denials:
@@ -116,8 +127,13 @@ def compare(manifest: Manifest, snapshot: Snapshot, view: View) -> Counter[str]:
             assert request.pod["spec"].get("nodeName") or audited is None or (audited.violations, audited.missing) == ((), ())
     if counts:
         every = denials(violation for pod in outcome.pods for violation in pod.violations)
-        assert by_console(manifest, snapshot, view) == every
-        assert by_why(manifest, snapshot) == every
+        explained, shown = by_why(manifest, snapshot), by_console(manifest, snapshot, view)
+        if every or not explained.invalid:  # else Kubernetes itself denies it, which no policy says
+            assert denials(explained.denials) == denials(shown.denials) == every
+        warned = [line for line in report_lines(outcome) if re.match(r"  (in [^ ]+: )?warning: BERTH-", line)]
+        assert first_lines(explained) == warned
+        assert shown.found is None or [*map(warning_line, shown.found.warnings)] == warned
+        counts["warned"] += bool(warned)
     return counts
 
 
@@ -128,7 +144,7 @@ def view() -> View:
 
 
 def test_all_front_ends_agree_on_random_pods(view: View) -> None:
-    """On the verdict, its codes and fixes and the pod as admitted; and an audit has nothing to say of what was admitted."""
+    """On the verdict, its codes and fixes, the warnings and the pod as admitted; an audit has nothing to say of what was admitted."""
     counts: Counter[str] = Counter()
     for seed in range(SEEDS):
         random = Random(seed)
@@ -142,6 +158,7 @@ def test_all_front_ends_agree_on_random_pods(view: View) -> None:
             continue  # an amount of a wrong type
         counts += compare(manifest, world.snapshot, view)
     assert counts["denied"] > SEEDS / 10 < counts["admitted"], "both come up"
+    assert counts["warned"] > SEEDS / 20, "warnings do too"
 
 
 @pytest.mark.parametrize("cluster", [eks, gke, on_premises])

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 FILES = sorted((Path(__file__).parents[1] / ".github" / "workflows").glob("*.yaml"))
-WORKFLOWS: dict[str, dict[str, Any]] = {file.stem: yaml.safe_load(file.read_text()) for file in FILES}
+WORKFLOWS: dict[str, dict[Any, Any]] = {file.stem: yaml.safe_load(file.read_text()) for file in FILES}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -36,10 +36,12 @@ def test_nothing_is_published_before_the_tests() -> None:
     assert {job: jobs[job].get("needs") for job in jobs} == {"test": None, "wheel": "test", "image": "test", "chart": "image"}
 
 
-def test_a_pull_request_is_checked_and_tested_and_each_night_proves() -> None:
-    """By the commands that people type."""
+def test_a_pull_request_is_checked_and_tested_each_night_proves_and_each_week_compares() -> None:
+    """By the commands that people type; the catalog is compared with its sources each week."""
     commands = {
         name: [step["run"] for job in flow["jobs"].values() for step in job["steps"] if "run" in step] for name, flow in WORKFLOWS.items()
     }
     assert commands["pull-request"] == ["make check", "sudo --preserve-env .ci/run"]
     assert commands["night"] == ["sudo --preserve-env .ci/run prove"]
+    assert commands["catalog"] == ["make catalog"]
+    assert [entry["cron"].split()[4] for entry in WORKFLOWS["catalog"][True]["schedule"]] == ["1"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.namespace_limits import fill_amounts, find_refusals, refusal_remarks
@@ -12,11 +13,13 @@ from analysis.admission.queue import label_pods, of_workload, with_ignored, with
 from analysis.admission.template_edits import project
 from analysis.admission_preview import Admission, AdmittedPod
 from analysis.kueue.scheduler_limits import QueuedTemplate, limit_remarks
+from analysis.reviews import audience
 from kube.namespace_limits.refusal import Refusal
 from kube.pod import CONTAINERS
-from kube.tree import Path, TreePatch, set_at, value_at
+from kube.tree import Path, TreePatch, dotted, set_at, value_at
+from policies.messages import Place
 from policies.pods.fractions import FRACTIONS
-from policies.verdict import Edit, Verdict
+from policies.verdict import Edit, Remark, Verdict
 from policies.workloads import parts
 from policies.workloads.held import HeldAccelerator, find_held
 
@@ -69,6 +72,42 @@ class ManifestResult:
     def claim_edits(self) -> tuple[Edit, ...]:
         """The edits of a claim or template: none if it is denied."""
         return () if self.claim is None or self.claim.violations else self.claim.edits
+
+
+class AuthorWarning(NamedTuple):
+    """One remark that the author of an object should read."""
+
+    template: Path
+    """Of the pod template that it is about; () of the object itself, or of a pod."""
+    remark: Remark
+    place: Place = dotted
+    """How to print paths of the pod."""
+
+    @property
+    def text(self) -> str:
+        """The sentence with its code."""
+        return f"{self.remark.code}: {self.remark.text_at(self.place)}"
+
+
+def author_warnings(outcome: ManifestResult) -> Iterator[AuthorWarning]:
+    """Yield what admission tells the author of an object without denying it, in the order of ``berth try``."""
+    for verdict, value in ((outcome.claim, outcome.manifest.value), (outcome.queue, {})):
+        if verdict is not None:
+            yield from (AuthorWarning((), remark) for remark in audience.warned(verdict.remarks, verdict.violations, value))
+    for pod in outcome.pods:
+        yield from pod_warnings(pod)
+
+
+def pod_warnings(pod: PodResult) -> Iterator[AuthorWarning]:
+    """Yield what admission tells the author of a pod."""
+    place = place_of(pod)
+    for remark in audience.warned(pod.remarks, pod.violations, pod.subject.review.pod):
+        yield AuthorWarning(pod.subject.template, remark, place)
+
+
+def place_of(pod: PodResult) -> Place:
+    """Return how to print paths of the pod: as paths of the manifest if the pod does not stand in it in one piece."""
+    return dotted if pod.subject.is_template else partial(parts.placed, parts=pod.subject.parts)
 
 
 def admit_manifest(manifest: Manifest, admission: Admission) -> ManifestResult:

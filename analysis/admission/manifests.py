@@ -202,7 +202,8 @@ def _from_templates(manifest: Manifest, catalog: Catalog, owner: Owner, around: 
         if isinstance(made, InputError):
             raise made
         one = _created(made.template, made.pod, manifest, made.user, made.written, made.parts)
-        yield replace(one, elsewhere=made.elsewhere, unread=made.unread)
+        review_of_pod = replace(one.review, single_run=made.single_run)
+        yield replace(one, review=review_of_pod, elsewhere=made.elsewhere, unread=made.unread)
 
 
 def _elsewhere(manifest: Manifest, owner: Owner, around: Around) -> Iterator[str]:
@@ -219,7 +220,9 @@ def _embedded(manifest: Manifest, catalog: Catalog, around: Around) -> Iterator[
         document = replace(manifest.document, value=value, path=manifest.document.path + path)
         inner = _subjected(replace(_named(document, manifest.namespace), name=_inner_name(document) or manifest.name), catalog, around)
         for one in inner.subjects:
-            yield replace(one, template=path + one.template, parts=parts.moved(one.parts, path))
+            run = one.review.single_run
+            moved = replace(one.review, single_run=run and run._replace(path=path + run.path))
+            yield replace(one, review=moved, template=path + one.template, parts=parts.moved(one.parts, path))
 
 
 def _inner_name(document: Document) -> str:

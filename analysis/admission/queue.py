@@ -48,8 +48,8 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
 
 def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) -> Verdict | None:
     """Return the verdict on a workload whose pods ask for an accelerator with the keys of its own that are ignored."""
-    templated = any(subject.template for subject in manifest.subjects)
-    ignored = words.of_workload(manifest.value, snapshot.catalog) if templated and not manifest.reviewed else ()
+    templates = [subject.template for subject in manifest.subjects if subject.template]
+    ignored = words.of_workload(manifest.value, snapshot.catalog, templates) if templates and not manifest.reviewed else ()
     return with_remarks(found, ignored)
 
 

@@ -7,15 +7,14 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from analysis.admission.manifest_results import ManifestResult, PodResult
+from analysis.admission.manifest_results import AuthorWarning, ManifestResult, PodResult, place_of, pod_warnings
 from analysis.reviews import audience as warnings
 from documents.printable import counted, printable
-from kube.tree import dotted
+from kube.tree import Path, dotted
 from policies.document import Document
-from policies.messages import Place, cut_text
+from policies.messages import cut_text
 from policies.pods import unlisted_accelerators
 from policies.verdict import AuditOutcome, Verdict
-from policies.workloads import parts
 from policies.workloads.held import HeldAccelerator
 
 _LAY = "describe its pod templates in a file: --catalog FILE"
@@ -53,9 +52,17 @@ def reasons(outcome: ManifestResult) -> Iterator[str]:
     if outcome.queue is not None:
         yield from (f"  {line}" for line in _of_object(outcome.queue, {}))
     for pod in outcome.pods:
-        where = dotted(pod.subject.template)
-        prefix = f"  in {where}: " if where else "  "
+        prefix = _in_template(pod.subject.template)
         yield from (prefix + line for line in _details(pod))
+
+
+def warning_line(warning: AuthorWarning) -> str:
+    """Return a warning as ``reasons`` has it."""
+    return printable(f"{_in_template(warning.template)}warning: {warning.text}")
+
+
+def _in_template(template: Path) -> str:
+    return f"  in {dotted(template)}: " if template else "  "
 
 
 def of_platform(outcome: ManifestResult) -> Iterator[str]:
@@ -129,9 +136,8 @@ def _of_object(verdict: Verdict, value: Any) -> Iterator[str]:
 
 
 def _details(pod: PodResult) -> Iterator[str]:
-    yield from (violation.text_at(_place(pod)) for violation in pod.violations)
-    raw = pod.subject.review.pod
-    yield from (f"warning: {remark.code}: {remark.text_at(_place(pod))}" for remark in warnings.warned(pod.remarks, pod.violations, raw))
+    yield from (violation.text_at(place_of(pod)) for violation in pod.violations)
+    yield from (f"warning: {warning.text}" for warning in pod_warnings(pod))
     for outcome in pod.audit_outcomes:
         yield from _audit_outcomes(outcome, pod)
     if pod.mutate.uncounted:
@@ -148,25 +154,17 @@ def _flow(value: Any) -> str:
     return cut_text(json.dumps(value, ensure_ascii=False), _MOST_FLOW)
 
 
-def _place(pod: PodResult | None) -> Place:
-    """Return how to print paths of the pod: as paths of the manifest if the pod does not stand in it in one
-    piece."""
-    if pod is None or pod.subject.is_template:
-        return dotted
-    known = pod.subject.parts
-    return lambda path: parts.placed(path, known)
-
-
 def _who(outcome: AuditOutcome) -> str:
     return f"{outcome.policy} ({outcome.mode})"
 
 
 def _audit_outcomes(outcome: AuditOutcome, pod: PodResult | None) -> Iterator[str]:
-    yield from (f"{_who(outcome)} would deny it: {violation.text_at(_place(pod))}" for violation in outcome.violations)
+    place = dotted if pod is None else place_of(pod)
+    yield from (f"{_who(outcome)} would deny it: {violation.text_at(place)}" for violation in outcome.violations)
     for edits, verb, of in ((outcome.edits, "make", ""), (outcome.dropped, "prevent", " of other policies")):
         if edits:
-            listed = ", ".join(f"{edit.op} {_place(pod)(tuple(step for step in edit.path if step != '-'))}" for edit in edits)
+            listed = ", ".join(f"{edit.op} {place(tuple(step for step in edit.path if step != '-'))}" for edit in edits)
             yield f"{_who(outcome)} would {verb} {counted(len(edits), 'edit')}{of}: {listed}"
     if pod is not None:
         warned = warnings.warned(outcome.remarks, outcome.violations, pod.subject.review.pod)
-        yield from (f"{_who(outcome)} would warn: {remark.code}: {remark.text_at(_place(pod))}" for remark in warned)
+        yield from (f"{_who(outcome)} would warn: {remark.code}: {remark.text_at(place)}" for remark in warned)

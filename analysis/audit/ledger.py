@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from analysis.audit.outcomes import FINDINGS, AuditResult
 from analysis.audit.stored_pod import StoredPod
 from analysis.audit.waiting import Waits
-from analysis.audit.workload_report import ReportedWorkload, group_by_outcome, report
+from analysis.audit.workload_report import ReportedWorkload, count_by_result, group_by_outcome, report
 from policies.objects.crd import COUNTS
 
 PodKey = tuple[str, str]
@@ -95,7 +95,7 @@ class Ledger:
         known = [self.pods[key] for key in sorted(self._of_workload.get(workload, ()))]
         pods = [one for one in known if not one.stored.template] or known
         found = group_by_outcome((one.stored, outcome, one.gpus, one.usd) for one in pods for outcome in one.outcomes)
-        return report(workload, found, sum(map(_passed, pods)), api_version) if found else None
+        return report(workload, found, count_by_result(pod.outcomes for pod in pods), api_version) if found else None
 
     def workloads(self) -> Iterable[ReportedWorkload]:
         """Return the workloads that have pods."""
@@ -128,9 +128,3 @@ class Ledger:
             for policy in outcome.policies:
                 if policy in self._counts:
                     self._counts[policy][outcome.finding] += sign
-
-
-def _passed(pod: AuditedPod) -> int:
-    """Return the number of policies without a finding on the pod."""
-    named = {policy for outcome in pod.outcomes for policy in outcome.policies}
-    return sum(policy not in named for policy in pod.matched)

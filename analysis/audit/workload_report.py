@@ -36,6 +36,8 @@ MOST_PATCH = 2048
 MOST_PATCHES = 8192
 """Bytes of all patches of a report."""
 MOST_MESSAGE = 500
+RESULTS = ("fail", "warn", "pass")
+"""The gravest first."""
 _NAME = 200
 
 
@@ -82,18 +84,24 @@ class Affected:
             self.names.append(pod.name)
 
 
-def report(workload: ReportedWorkload, found: Mapping[AuditResult, Affected], passed: int, api_version: str) -> dict[str, Any]:
-    """Return the report; its results in order of gravity, policies by name. ``passed``: the number of pods times
-    policies without a finding."""
+def count_by_result(pods: Iterable[Iterable[AuditResult]]) -> dict[str, int]:
+    """Return how many pods pass, fail and are warned of, each pod once by the gravest of its outcomes."""
+    counts = dict.fromkeys(RESULTS, 0)
+    for outcomes in pods:
+        counts[min(map(_word, outcomes), key=RESULTS.index, default="pass")] += 1
+    return counts
+
+
+def report(
+    workload: ReportedWorkload, found: Mapping[AuditResult, Affected], summary: Mapping[str, int], api_version: str
+) -> dict[str, Any]:
+    """Return the report; its results in order of gravity, policies by name. ``summary``: of ``count_by_result``."""
     ranked = sorted(found.items(), key=lambda one: (one[0].finding not in DENIALS, one[0].mode != "Enforce", -one[1].pods, one[0]))
     room, results = MOST_PATCHES, []
     for outcome, pods in ranked[:MOST_RESULTS]:
         shown = outcome.patch if len(outcome.patch) <= min(room, MOST_PATCH) else ""
         room -= len(shown)
         results.append(_result(workload, outcome, pods, shown))
-    summary = {"pass": passed, "fail": 0, "warn": 0}
-    for outcome, _ in ranked:
-        summary[_word(outcome)] += 1
     left = len(ranked) - len(results)
     return {
         "apiVersion": api_version,
@@ -103,7 +111,7 @@ def report(workload: ReportedWorkload, found: Mapping[AuditResult, Affected], pa
         "scope": {"apiVersion": workload.api_version, "kind": workload.kind, "name": workload.name}
         | ({"uid": workload.uid} if workload.uid else {})
         | ({"namespace": workload.namespace} if workload.kind != "Namespace" else {}),
-        "summary": summary,
+        "summary": dict(summary),
         "results": results,
     }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from analysis.conditions.conditions import CAPPED
 from catalog import Catalog
-from kube.tree import map_at, maps_in
+from kube.scheduling import required_labels, wants
+from kube.tree import Raw, map_at, maps_in
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, QUEUES, Options
@@ -33,6 +34,30 @@ def used_platforms(snapshot: Snapshot, chosen: Options, served: Options) -> Used
     return UsedPlatforms(tuple(snapshot.tables) if snapshot.placed else (), source)
 
 
+def platforms_value(used: UsedPlatforms | None) -> Mapping[str, object] | None:
+    """Return the platforms as a value for JSON."""
+    return None if used is None else {"names": list(used.names), "source": used.source}
+
+
+def describe_platforms(used: UsedPlatforms) -> str:
+    """Return which platforms were used and where they come from: ``gfd (detected from Nodes and NodePools)``."""
+    return f"{', '.join(used.names) or 'none'} ({_SOURCES[used.source]})"
+
+
+_SOURCES: Mapping[PlatformSource, str] = {
+    "given": "set by --platforms",
+    "server": "those of the cluster's server",
+    "nodes": "detected from Nodes and NodePools",
+    "assumed": "assumed; to set them, add --platforms",
+}
+
+
+def selected_platforms(pods: Iterable[Raw], catalog: Catalog) -> tuple[str, ...]:
+    """Return the platforms whose labels pods select nodes by: what there is to go by where neither the server nor nodes show any."""
+    keys = {expression.key for pod in pods for expression in required_labels(wants(pod))}
+    return tuple(name for name, platform in catalog.platforms.items() if keys & {*platform.labels, *platform.capacity_keys})
+
+
 def as_served(options: Options, objects: Mapping[Key, Change], catalog: Catalog) -> Options:
     """Return the options with those of the server that were not given. ``objects``: the cluster's own, with statuses.
 
@@ -47,9 +72,10 @@ def as_served(options: Options, objects: Mapping[Key, Change], catalog: Catalog)
         capped = [mode for status in statuses if (mode := _capped_mode(status)) is not None]
         options = replace(options, max_mode=min((options.max_mode, *capped), key=MODES.index))
     shown = next((server for status in statuses if (server := map_at(status, "server"))), {})
-    for name, known in (("platforms", tuple(catalog.platforms)), ("queues", QUEUES)):
-        if name in options.follows_server and isinstance(written := shown.get(name), list):
-            options = replace(options, **{name: tuple(word for word in known if word in written)})
+    if "platforms" in options.follows_server and isinstance(written := shown.get("platforms"), list):
+        options = replace(options, platforms=tuple(name for name in catalog.platforms if name in written))
+    if "queues" in options.follows_server and isinstance(written := shown.get("queues"), list):
+        options = replace(options, queues=tuple(name for name in QUEUES if name in written))
     return options
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from analysis.conditions.server_options import UsedPlatforms
 from analysis.effective import effective_probe
 from analysis.effective.effective_defaults import default_rows
 from analysis.effective.effective_probe import PodKind, example, request_for
@@ -77,6 +78,8 @@ class Effective:
     look: Look
     some: tuple[Layer, ...]
     audit_outcomes: tuple[Layer, ...]
+    platforms: UsedPlatforms | None = None
+    """By which placement is written; None where the caller does not say."""
 
 
 def effective(facts: NamespaceFacts, kind: PodKind) -> Effective:

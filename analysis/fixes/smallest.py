@@ -12,9 +12,9 @@ from analysis.fixes.edits import changed
 from analysis.fixes.steps import WEIGHTS, Offered, Step, alternatives, edits_of, steps_of
 from catalog import Catalog
 from kube.node import Node
-from kube.scheduling import Blocker, Wants, wants
+from kube.scheduling import CLAIMS, Blocker, Wants, wants
 from kube.tree import ReadOnly
-from policies.placement.fleet import Fleet, Outlook, Place, blockers, outlook
+from policies.placement.fleet import Fleet, Outlook, Place, best, blockers, outlook
 from policies.placement.pool_blockers import most_devices
 from policies.verdict import Edit, Violation
 
@@ -47,7 +47,7 @@ class SearchResult:
     admits: bool = False
     """True if the pod is denied as it is, and policies admit it with the change."""
     then: Outlook | None = None
-    """Of a pod that policies deny: what it comes to with the change; None if no place is known."""
+    """What a pod that policies deny, or that selects by a misspelt value, comes to with the change; None if that is not known."""
 
 
 def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
@@ -60,9 +60,21 @@ def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: 
     admitted = admit(pod)
     if admitted.violations:
         return SearchResult(fix=None, forbidden=admitted.violations)
+    respelt = _respelt(pod, admitted)
+    if respelt is not None:
+        then = admit(changed(pod, respelt.edits))
+        further = _first(pod, _after(respelt, pod, then, fleet, catalog), fleet, admit, most)
+        if further.fix is not None:
+            return further
+        if not then.violations and best(then.pod, fleet) == "unknown":
+            return SearchResult(fix=respelt, then="unknown")
+    return _first(pod, _candidates(pod, admitted.pod, fleet, catalog), fleet, admit, most)
+
+
+def _first(pod: ReadOnly, candidates: Iterator[PodChange], fleet: Fleet, admit: Admit, most: int) -> SearchResult:
+    """Return the first change by which its place takes the pod."""
     forbidden: tuple[Violation, ...] = ()
-    respelt = _respelt(pod, admitted, fleet, catalog, admit)
-    for fix in islice(chain(respelt, _candidates(pod, admitted.pod, fleet, catalog)), most):
+    for fix in islice(candidates, most):
         then = admit(changed(pod, fix.edits))
         if then.violations:
             forbidden = forbidden or then.violations
@@ -71,17 +83,18 @@ def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: 
     return SearchResult(fix=None, forbidden=forbidden)
 
 
-def _respelt(pod: ReadOnly, admitted: AdmittedPod, fleet: Fleet, catalog: Catalog, admit: Admit) -> Iterator[PodChange]:
-    """Yield the changes that write the nearest known values in place of misspelt ones, and then what may fix any place."""
-    own = tuple(chain.from_iterable(steps_of(fix, pod) for remark in admitted.remarks for fix in remark.fixes))
-    if not own:
-        return
-    edits = edits_of(own, pod)
-    respelt = changed(pod, edits)
-    then, paths = admit(respelt), {edit.path for edit in edits}
-    for change in () if then.violations else _candidates(respelt, then.pod, fleet, catalog):
+def _respelt(pod: ReadOnly, admitted: AdmittedPod) -> PodChange | None:
+    """Return the change that writes the nearest known values in place of misspelt ones; None if none is misspelt."""
+    steps = tuple(chain.from_iterable(steps_of(fix, pod) for remark in admitted.remarks for fix in remark.fixes))
+    return PodChange(steps=steps, edits=edits_of(steps, pod), place=None) if steps else None
+
+
+def _after(respelt: PodChange, pod: ReadOnly, then: AdmittedPod, fleet: Fleet, catalog: Catalog) -> Iterator[PodChange]:
+    """Yield that change with what may fix any place then, but for changes of the same values."""
+    paths = {edit.path for edit in respelt.edits}
+    for change in () if then.violations else _candidates(changed(pod, respelt.edits), then.pod, fleet, catalog):
         if all(edit.path[: len(path)] != path[: len(edit.path)] for edit in change.edits for path in paths):
-            yield replace(change, steps=(*own, *change.steps), edits=(*edits, *change.edits))
+            yield replace(change, steps=(*respelt.steps, *change.steps), edits=(*respelt.edits, *change.edits))
 
 
 def _candidates(pod: ReadOnly, admitted: ReadOnly, fleet: Fleet, catalog: Catalog) -> Iterator[PodChange]:
@@ -122,7 +135,7 @@ def offered_amounts(place: Place, requests: Mapping[str, int]) -> Offered:
 
 
 def runs(pod: ReadOnly, fleet: Fleet) -> list[Place]:
-    """Return the places that take a pod as it is."""
+    """Return the places that take a pod as it is; none for a pod with claims, of which drivers decide."""
     wanted = wants(pod)
-    every: list[Place] = [*fleet.nodes, *fleet.pools]
+    every: list[Place] = [] if CLAIMS in wanted.unjudged else [*fleet.nodes, *fleet.pools]
     return [place for place in every if outlook(blockers(wanted, place, fleet)) == "now"]

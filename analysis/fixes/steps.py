@@ -177,7 +177,8 @@ def steps_of(fix: Fix, pod: ReadOnly) -> Steps:
         case "rename":
             edits = tuple(rename_resource(pod, fix.name, fix.value))
         case "respell":
-            edits = tuple(_respelt(_selecting(fix.name, pod), *fix.value, pod))
+            unknown, near = fix.value
+            edits = tuple(_respelt(_selecting(fix.name, pod), unknown, near, pod))
         case "relabel":
             edits = _relabelled(_selecting(fix.name, pod), fix.value, pod)
         case _:

@@ -96,7 +96,7 @@ def advise(request: ObjectRequest, snapshot: Snapshot) -> tuple[Advice, ...]:
         sentence for templated in judged for sentence in _sentences(templated, request, facts, several=len(templates) > 1)
     )
     waits = places.remarks(request.value, owner, snapshot.facts_for(request.namespace), AROUND) if request.operation == "CREATE" else ()
-    ignored = words.of_workload(request.value, snapshot.catalog)
+    ignored = words.of_workload(request.value, snapshot.catalog, (item.template for item in judged if isinstance(item, Templated)))
     own = ignored if ignored and any(_requests_accelerator(templated, request, facts) for templated in judged) else ()
     advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in (*waits, *own))
     if len(templates) > MOST_TEMPLATES:
@@ -149,7 +149,7 @@ def _requests_accelerator(templated: Templated | InputError, request: ObjectRequ
 
 def _pod_request(request: ObjectRequest, templated: Templated, pod: Raw) -> Request:
     """Return the request that creates a pod of a template."""
-    return Request(namespace=request.namespace, user=templated.user, pod=pod, dry_run=request.dry_run)
+    return Request(namespace=request.namespace, user=templated.user, pod=pod, dry_run=request.dry_run, single_run=templated.single_run)
 
 
 def _advise_on_pod(wording: _TemplateWording, judged: AdmittedPod, pod: dict[str, Any]) -> Iterator[Advice]:

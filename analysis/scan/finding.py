@@ -11,6 +11,7 @@ from analysis.scan.seen import GpuPod
 Kind = Literal[
     "pending",
     "never-fits",
+    "rollout-waits",
     "misspelt-name",
     "run-on-spot",
     "run-unprotected",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from analysis.audit.assessment import Owners
 from analysis.audit.stored_pod import PlainPods, StoredPod
 from kube.node import Occupant
+from kube.templates import RollingUpdate
 from kube.tree import Raw
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_modes import Published
@@ -24,8 +25,12 @@ class Cluster:
     node_classes: Sequence[Raw] = ()
     daemons: Sequence[Raw] = ()
     """DaemonSets, as far as they are about nodes."""
+    rolling: Mapping[tuple[str, str], RollingUpdate | None] = field(default_factory=dict)
+    """(namespace, name) of a Deployment -> how it replaces its pods; None where it ends all of them first."""
     slices: Published = field(default_factory=dict)
     """What DRA drivers publish."""
+    policies: Sequence[Raw] = ()
+    """Berth's own policies, for what their statuses show of the server; none where they may not be read."""
     facts: ClusterFacts = field(default_factory=ClusterFacts)
     pods: Sequence[StoredPod] = ()
     plain: Mapping[PlainPods, int] = field(default_factory=Counter)

@@ -37,7 +37,7 @@ def describe_obstacles(values: Mapping[str, Value]) -> str:
     unjudged = values.get("unjudged", ())
     if isinstance(unjudged, tuple) and unjudged:
         shown.append(f"not checked here: {', '.join(unchecked.WORDS.get(str(one), str(one)) for one in unjudged)}")
-    return "; ".join(shown) or "no node and no NodePool found"
+    return "; ".join(shown) or "no node and no NodePool is known here"
 
 
 def reason(one: PlaceReason) -> str:
@@ -71,8 +71,10 @@ def obstacle(one: Obstacle, *, there: bool = True) -> str:
         case "capacity":
             return f"requests {need} {one.key}, at most {have} free"
         case "machines":
-            if one.values:
+            if one.operator:
                 return f"cannot create a node with {one.key} {' or '.join(one.values)}"
+            if one.values:
+                return f"cannot create a node with {need} {one.key}: its machines have {', '.join(one.values)}"
             largest = f" (at most {have}{f', {one.found}' if one.found else ''})" if one.have else ""
             return f"cannot create a node with {need} {one.key}{largest}"
         case "limits" if one.have <= 0:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.admission_preview import Admission
+from analysis.conditions.server_options import UsedPlatforms
 from analysis.scan import quotas
 from analysis.scan.finding import Finding, Hit, group_findings
 from analysis.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
@@ -62,6 +63,8 @@ class ScanReport:
     """Kind -> why it could not be read."""
     hits: Sequence[Hit]
     """What is found of single pods."""
+    platforms: UsedPlatforms | None = None
+    """By which the shipped policies were evaluated; None where the caller does not say."""
 
     def rests_on(self, kind: str) -> tuple[str, ...]:
         """Return the kinds of finding that could be more, or others, were this kind of object read."""
@@ -71,6 +74,7 @@ class ScanReport:
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "pending": ("Node", "NodePool"),
     "never-fits": ("Node", "NodePool"),
+    "rollout-waits": ("Node", "Deployment"),
     "run-on-spot": ("Node", "Job"),
     "run-unprotected": ("Node", "Job"),
     "notebook-on-large-gpu": ("Node",),

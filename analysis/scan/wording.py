@@ -35,6 +35,13 @@ ROWS: Mapping[Kind, FindingTexts] = {
         "berth why pod/{pod} -n {namespace}",
         "No node, even when empty, and no NodePool has what these pods request, so they stay pending forever.",
     ),
+    "rollout-waits": FindingTexts(
+        "Rolling updates that wait for their own old pods",
+        "Deployment {deployment} ends no old pod before a new one is ready (maxSurge {surge}, maxUnavailable 0), and its old pods "
+        "({old}) hold the {resource} that is missing",
+        "in Deployment {deployment}, set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod ends first",
+        "The new pod needs the GPU of an old one, which ends only once the new one is ready: the update never ends.",
+    ),
     "misspelt-name": FindingTexts(
         "Misspelled resource names",
         "requests {name}, which no node has",

@@ -5,29 +5,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
-from analysis.admission.manifest_results import ManifestResult, PodResult, admit_manifest
+from analysis.admission.manifest_results import AuthorWarning, ManifestResult, PodResult, admit_manifest, author_warnings
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.namespace_limits import find_unchecked
 from analysis.admission_preview import Admission
 from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
+from analysis.conditions.server_options import UsedPlatforms
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import MOST_TRIED, SearchResult, runs, smallest
+from analysis.fixes.smallest import MOST_TRIED, PodChange, SearchResult, runs, smallest
+from analysis.fixes.steps import edits_of, steps_of
 from analysis.kueue import places, scheduler_limits
-from analysis.reviews.audience import warned
-from analysis.why import denied, fixes, queued
+from analysis.reviews import audience
+from analysis.why import denied, fixes, queued, rollouts
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
 from analysis.why.gates import read_gates
 from analysis.why.surroundings import Surroundings
-from analysis.why.told import collect_messages
+from analysis.why.told import collect_messages, is_unanswered
 from catalog.prices import MODEL_KEYS, Prices
 from kube.labels import INSTANCE_TYPE
 from kube.namespace_limits.refusal import Refusal
 from kube.node import NodeGroup
-from kube.pod import DEFAULT_SCHEDULER, FINISHED, PodError
+from kube.pod import DEFAULT_SCHEDULER, FINISHED, Pod, PodError
 from kube.scheduling import Wants, wants
+from kube.templates import group_of
 from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
@@ -37,23 +41,36 @@ from policies.placement.pools import Pool
 from policies.placement.unchecked import Unchecked, in_order
 from policies.pods.actors import QUEUE_NAME
 from policies.request import Request
+from policies.rules.requests_match_limits import denied_amounts
 from policies.state.snapshot import NamespaceFacts
+from policies.verdict import Violation
 
 
 class Explainer:
     """Explains against one snapshot and the places of one cluster. ``fleet``: None if no place is known."""
 
     def __init__(
-        self, admission: Admission, fleet: Fleet | None, prices: Prices, *, tries: int = MOST_TRIED, searched: Admission | None = None
+        self,
+        admission: Admission,
+        fleet: Fleet | None,
+        prices: Prices,
+        *,
+        tries: int = MOST_TRIED,
+        searched: Admission | None = None,
+        advised: Admission | None = None,
+        platforms: UsedPlatforms | None = None,
     ) -> None:
         """``tries``: changes that policies evaluate in the search of the smallest. ``searched``: the admission by the policies in
-        Enforce alone, by which they do; None where it is not made yet."""
+        Enforce alone, by which they do; None where it is not made yet. ``advised``: the admission that gives the warnings that are of no
+        policy, where the cluster's policies or platforms are not known."""
         self._snapshot = admission.snapshot
         self._admission = admission
         self._fleet = fleet
         self._prices = prices
         self._tries = tries
         self._searched = searched or admission
+        self._advised = advised
+        self._platforms = platforms
 
     def of_object(self, title: str, asked: Surroundings, made_of: Manifest | None) -> Explanation:
         """Return the explanation of an object of the cluster. ``made_of``: what its pods are made of, where that is known."""
@@ -69,8 +86,14 @@ class Explainer:
             told=tuple(collect_messages(asked, pod)),
             suspended=map_at(asked.value, "spec").get("suspend") is True,
             unread=tuple(asked.unread.values()),
+            platforms=self._platforms,
+            unread_policies="ClusterGPUPolicy" in asked.unread,
         )
+        if base.state == "denied":
+            base = replace(base, unanswered=is_unanswered(base.told))
         outcome = None if made_of is None or not made_of.subjects else admit_manifest(made_of, self._admission)
+        if outcome is not None and base.state != "admitted":
+            base = replace(base, warnings=self._warnings(outcome))
         if pod is None:
             return base if outcome is None else self._of_outcome(base, outcome)
         base = replace(base, **_of_pod(pod), gates=read_gates(pod, self._snapshot.catalog))
@@ -78,15 +101,45 @@ class Explainer:
         one = audit_pod(as_stored, facts)
         if base.state == "admitted":
             return _admitted(base, pod, one)
+        if outcome is not None:
+            base = replace(base, edits=_made_from(pod, outcome).edits)
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
+        if placed.outlook != "now":
+            placed = replace(placed, rollout=rollouts.find_rollout(asked, pod, placed.where))
         if outcome is not None:
             return _gated(self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject))
-        return _gated(self._remedied(placed, None, as_written(pod, as_stored, facts)))
+        written = as_written(pod, as_stored, facts)
+        if written is not None:
+            admitted = (self._advised or self._admission).of(written)
+            warned = audience.warned(admitted.remarks, admitted.violations, written.pod)
+            warnings = tuple(AuthorWarning((), remark) for remark in warned)
+            placed = replace(placed, warnings=warnings, edits=admitted.edits if self._advised is None else ())
+        return _gated(self._remedied(placed, None, written))
 
-    def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
-        """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``)."""
-        base = Explanation(title=title, namespace=manifest.namespace, state="proposed", file=manifest.document.file, unread=tuple(unread))
-        return self._of_outcome(base, admit_manifest(manifest, self._admission))
+    def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str], now: Surroundings | None = None) -> Explanation:
+        """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``). ``now``: the
+        Deployment that it replaces, as it was read."""
+        base = Explanation(
+            title=title,
+            namespace=manifest.namespace,
+            state="proposed",
+            file=manifest.document.file,
+            unread=tuple(unread),
+            platforms=self._platforms,
+        )
+        outcome = admit_manifest(manifest, self._admission)
+        explanation = self._of_outcome(replace(base, warnings=self._warnings(outcome)), outcome)
+        if now is None or explanation.outlook == "now" or not rollouts.starts_update(now.value, manifest.value):
+            return explanation
+        return replace(explanation, rollout=rollouts.find_rollout(replace(now, value=manifest.value), {}, explanation.where))
+
+    def _warnings(self, outcome: ManifestResult) -> tuple[AuthorWarning, ...]:
+        own = [*author_warnings(outcome)]
+        if self._advised is not None:
+            known = {warning.text for warning in own}
+            further = author_warnings(admit_manifest(outcome.manifest, self._advised))
+            own += [warning for warning in further if not warning.remark.policies and warning.text not in known]
+        return tuple(own)
 
     def _of_outcome(self, base: Explanation, outcome: ManifestResult) -> Explanation:
         pod = denied.decisive(outcome, self._fleet)
@@ -97,14 +150,15 @@ class Explainer:
             base,
             policies=pod.matched,
             audit_outcomes=pod.audit_outcomes,
+            edits=pod.edits,
             refusals=pod.refusals,
-            warnings=tuple(dict.fromkeys(warned((*said, *pod.remarks), (), pod.subject.review.pod))),
-            parts=pod.subject.parts,
             gates=read_gates(pod.pod, self._snapshot.catalog),
             unchecked=tuple(self._unchecked_before(outcome.manifest, pod.pod)),
         )
         if base.state == "denied":
             return base
+        if base.state == "proposed" and (invalid := next(_invalid(outcome), None)) is not None:
+            return self._corrected(base, outcome.manifest, *invalid)
         placed = self._placed(base, wants(pod.pod))
         before = max(_refused_outlook(pod.refusals), places.queue_outlook(said), key=OUTLOOKS.index)
         if before == "never":
@@ -165,6 +219,19 @@ class Explainer:
         base = replace(base, remedy=Remedy(found=first.found, beside=beside))
         return self._with(base, denied.apply_fixes(outcome.manifest, every), first.then)
 
+    def _corrected(self, base: Explanation, manifest: Manifest, pod: PodResult, denials: tuple[Violation, ...]) -> Explanation:
+        """Return the explanation of an object that Kubernetes itself denies, with the change by which it does not."""
+        request = pod.subject.review
+        steps = tuple(chain.from_iterable(steps_of(fix, request.pod) for denial in denials for fix in denial.fixes[:1]))
+        edits = edits_of(steps, request.pod)
+        base = replace(base, state="denied", invalid=True, denials=denials, remedy=Remedy(found=SearchResult(fix=None)))
+        if not steps:
+            return base
+        result = SearchResult(fix=PodChange(steps=steps, edits=edits, place=None))
+        value = fixes.fix_workload(manifest, pod.subject, edits)
+        then = self._admission.of(replace(request, pod=changed(request.pod, edits))).pod
+        return self._with(replace(base, remedy=Remedy(found=result)), value, then)
+
     def _with(self, base: Explanation, value: dict[str, Any], then: Mapping[str, Any]) -> Explanation:
         """Return the explanation with the object that has the change, and with what takes its pod ``then``."""
         assert base.remedy is not None
@@ -209,6 +276,18 @@ def _refused_outlook(refusals: Iterable[Refusal]) -> Outlook:
     """Return what ResourceQuotas and LimitRanges make of a pod: room for some pods of the workload is room for this one."""
     every = [refusal for refusal in refusals if refusal.kind != "some"]
     return "now" if not every else "later" if all(refusal.passing for refusal in every) else "never"
+
+
+def _invalid(outcome: ManifestResult) -> Iterator[tuple[PodResult, tuple[Violation, ...]]]:
+    """Yield each pod of an object with amounts that Kubernetes itself denies.
+
+    Templates of its own kinds count as they are written, other pods as policies repair them.
+    """
+    of_template = group_of(text_of(outcome.manifest.value.get("apiVersion"))) in ("apps", "batch")
+    for pod in outcome.pods:
+        denials = tuple(denied_amounts(Pod(pod.subject.review.pod if of_template else pod.pod)))
+        if denials and pod.subject.review.operation == "CREATE":
+            yield pod, denials
 
 
 def _waits(pod: Raw) -> bool:

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from analysis.admission.manifest_results import AuthorWarning
+from analysis.conditions.server_options import UsedPlatforms
 from analysis.fixes.smallest import PodChange, SearchResult
 from analysis.kueue.waiting import QueuePosition
 from analysis.why.gates import SchedulingGate
 from kube.namespace_limits.refusal import Refusal
 from kube.scheduling import Blocker
-from kube.tree import Path
+from kube.tree import Path, map_at, maps_in
 from policies.patch.record import Entry
 from policies.placement.fleet import Outlook
-from policies.verdict import AuditOutcome, Edit, Remark, Violation
-from policies.workloads.parts import Parts
+from policies.verdict import AuditOutcome, Edit, Violation
 
 State = Literal["pending", "denied", "admitted", "waiting", "proposed"]
 """``pending``: a pod without a node. ``denied``: its pods are not created. ``admitted``: a pod on a node, or done.
@@ -41,6 +42,19 @@ class Queued(NamedTuple):
     """What that means, in plain words."""
     next: str
     """What to type next, or to write."""
+
+
+class RolloutWait(NamedTuple):
+    """A rolling update whose new pod waits for devices that its old pods hold."""
+
+    deployment: str
+    resource: str
+    surge: int
+    """Pods that the Deployment starts before it ends one (``maxSurge``, resolved)."""
+    holders: tuple[str, ...]
+    """The old pods."""
+    owner: str
+    """``InferenceService llm`` where something else writes the Deployment; else ""."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +128,11 @@ class Explanation:
     """``spec.suspend`` of the workload: it makes no pods until a queue, or somebody, resumes it."""
     queue: Queued | None = None
     """None if it waits in no queue of Kueue's."""
+    warnings: tuple[AuthorWarning, ...] = ()
+    """What admission tells the author without denying the object; none of a pod that is on a node."""
     told: tuple[Told, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    """What policies write into the pod as its author wrote it, by which it is placed."""
     where: tuple[PlaceKind, ...] = ()
     outlook: Outlook | None = None
     """Of all places; None if places are not known."""
@@ -122,12 +140,15 @@ class Explanation:
     """What decides about it and was not checked: values of ``Unchecked``, in the order of its words."""
     refusals: tuple[Refusal, ...] = ()
     """What ResourceQuotas and LimitRanges refuse of pods that are not created yet; ``warnings`` say it."""
-    warnings: tuple[Remark, ...] = ()
-    """What its author is told when it is created, with paths of the pod: see ``parts``."""
-    parts: Parts = ()
-    """Where the parts of the pod stand in the object that is explained."""
+    rollout: RolloutWait | None = None
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
+    unread_policies: bool = False
+    """True if the policies of the cluster could not be read."""
+    unanswered: bool = False
+    """True if its pods were last denied because Berth did not answer the API server."""
+    invalid: bool = False
+    """True if Kubernetes itself denies the object, and no policy does."""
     policies: tuple[str, ...] = ()
     """Those that apply to the pod."""
     wrote: tuple[Entry, ...] = ()
@@ -142,5 +163,25 @@ class Explanation:
     file: str = ""
     """The file that it is of; "" for an object of the cluster."""
     unread: Sequence[str] = ()
+    platforms: UsedPlatforms | None = None
+    """By which it was explained; None where the caller does not say."""
     value: Any = None
     """The object with the fix; None without one."""
+
+    def requiring(self, blocker: Blocker) -> tuple[str, ...]:
+        """Return the policies that wrote the label expression of a blocker into the pod; () if its author did."""
+        if blocker.kind not in ("label", "machines") or not blocker.operator:
+            return ()
+        return next((edit.policies for edit in self.edits if _wrote(edit, blocker)), ())
+
+
+def _wrote(edit: Edit, blocker: Blocker) -> bool:
+    """Return whether the expression of a blocker stands in what an edit wrote: a whole part of the pod, or an item of a list."""
+    if edit.path[-1] == "-":
+        value = map_at(edit.value)
+        return edit.path[:-1] == blocker.path[: len(edit.path) - 1] and blocker.key in (value.get("key"), *_keys(value))
+    return bool(edit.path) and edit.path == blocker.path[: len(edit.path)]
+
+
+def _keys(term: Mapping[Any, Any]) -> list[object]:
+    return [expression.get("key") for expression in maps_in(term.get("matchExpressions"))]

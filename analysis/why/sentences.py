@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis.why.explanation import Explanation, PlaceKind, Remedy
+from analysis.why.explanation import Explanation, PlaceKind, Remedy, RolloutWait
 from analysis.why.gates import describe_gates
 from catalog.nearest import list_known
 from documents import yaml_writer
@@ -16,9 +16,7 @@ from documents.printable import counted
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
-from policies.messages import Place
 from policies.verdict import Edit
-from policies.workloads.parts import placed
 
 THEN = {
     "later": "It then waits until a node is free: all nodes that can run it are full now.",
@@ -77,11 +75,20 @@ def blocker(one: Blocker) -> str:
 
 def _largest(blocker: Blocker) -> str:
     """Return what the machine has that comes nearest."""
+    if not blocker.have and blocker.found:
+        return f": its cloud reports no {blocker.key} of {blocker.found}"
     if not blocker.have:
-        return ""
+        return f"; its machines have {', '.join(blocker.values)}" if blocker.values else ""
     if blocker.key in COMPUTE or blocker.key in ("ephemeral-storage", PODS):
         return f"; {blocker.found or 'the nearest'} has {_bare(blocker.key, blocker.have)} for pods"
-    return f"; its largest{f', {blocker.found},' if blocker.found else ''} has {blocker.have}"
+    largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"
+    return f"; {largest} has {blocker.have}"
+
+
+def blocker_of(explanation: Explanation, place_blocker: Blocker) -> str:
+    """Return why a place does not take the pod, with the policies that wrote what is in the way."""
+    policies = explanation.requiring(place_blocker)
+    return f"{blocker(place_blocker)}{f' (required by {list_some(policies)})' if policies else ''}"
 
 
 def condition(one: Blocker) -> str:
@@ -168,8 +175,8 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
     """Yield what policies and places do with the change, and what Karpenter may buy for it."""
     if remedy.admits:
         yield "Policies then admit it."
-        if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
-            yield words
+    if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
+        yield words
     if remedy.runs_on:
         yield f"It then fits {list_some(remedy.runs_on)}."
     for pool, machines in remedy.buys.items():
@@ -180,17 +187,29 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
         yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
 
 
+def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]:
+    """Yield why a new pod of a rolling update waits, and what to type. ``file``: where the Deployment is not applied yet."""
+    hold = "holds" if len(wait.holders) == 1 else "hold"
+    begin = "It starts" if file else "It is a new pod of"
+    yield (
+        f"{begin} a rolling update: Deployment {wait.deployment} ends no old pod before a new one is ready (maxSurge "
+        f"{wait.surge}, maxUnavailable 0), and {list_some(wait.holders)} of the same Deployment {hold} the {wait.resource} that "
+        "it waits for."
+    )
+    if wait.owner or file:
+        where = f"{wait.owner}, which writes the Deployment" if wait.owner else file
+        yield f"To end an old pod first: set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1 in {where}."
+    else:
+        change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
+        yield f"To end an old pod first: kubectl patch deployment {wait.deployment} -n {namespace} -p '{change}'"
+
+
 def describe_place(place: PlaceKind) -> str:
     """Return what a place is called."""
     if place.pool:
         return f"NodePool {place.title}"
     kind = f" ({place.title})" if place.title else ""
     return f"{counted(len(place.names), 'node')} {list_some(place.names)}{kind}"
-
-
-def place_of(explanation: Explanation) -> Place:
-    """Return how to write paths of the pod: as those of the object that is explained."""
-    return lambda path: placed(path, explanation.parts)
 
 
 def since(text_: str, now: datetime) -> str:

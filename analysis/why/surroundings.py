@@ -26,6 +26,8 @@ class Surroundings:
     """Itself, or those that it owns."""
     owners: Sequence[Raw] = ()
     """Of the object: the nearest first."""
+    siblings: Sequence[Raw] = ()
+    """Of a pod: all pods of the Deployment that makes it."""
     events: Sequence[Raw] = ()
     """About the object, its pods, and what lies between."""
     queued: Sequence[Raw] = ()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from analysis.why.explanation import Told
 from analysis.why.surroundings import Surroundings
 from kube.tree import Raw, map_at, maps_in, text_of
+from registration.configurations import DOMAIN
 
 MOST_TOLD = 6
 """Things told that are shown: the newest of each reporter and reason."""
@@ -37,6 +38,14 @@ def collect_messages(asked: Surroundings, pod: Raw | None) -> Iterator[Told]:
             if one.get("message"):
                 newest["Kueue", text_of(one.get("type"))] = _words("Kueue", one, "lastTransitionTime")
     yield from sorted(newest.values(), key=lambda one: one.at, reverse=True)[:MOST_TOLD]
+
+
+def is_unanswered(told: Iterable[Told]) -> bool:
+    """Return True if the newest message about pods that are not created says that the call of Berth's webhook failed
+    (k8s.io/apiserver pkg/admission/plugin/webhook/errors/statuserror.go)."""
+    newest = next((message.text for message in told if message.reason == "FailedCreate"), "")
+    called = newest.partition('failed calling webhook "')[2].partition('"')[0]
+    return called.endswith(f".{DOMAIN}")
 
 
 def _words(who: str, one: Mapping[Any, Any], at: str) -> Told:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from analysis.admission.manifest_results import AuthorWarning
+from analysis.conditions.server_options import platforms_value
 from analysis.why import queued, sentences
 from analysis.why.explanation import Explanation, PlaceKind, Remedy
 from kube.scheduling import Blocker
@@ -31,12 +33,13 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "schedulingGates": [gate._asdict() for gate in found.gates],
         "suspended": found.suspended,
         "queue": None if found.queue is None else queued.position_value(found.queue),
+        "warnings": [_warning(warning) for warning in found.warnings],
         "told": [one._asdict() for one in found.told],
         "outlook": found.outlook,
-        "places": [_where(one) for one in found.where],
+        "places": [_where(place, found) for place in found.where],
         "notChecked": list(found.unchecked),
-        "warnings": [{"code": remark.code, "text": remark.text_at(sentences.place_of(found))} for remark in found.warnings],
         "refused": [refusal._asdict() | {"path": dotted(refusal.path), "passing": refusal.passing} for refusal in found.refusals],
+        "rollingUpdate": None if found.rollout is None else found.rollout._asdict() | {"holders": list(found.rollout.holders)},
         "remedy": None if found.remedy is None else _remedy(found.remedy),
         "denials": [_violation(one) for one in found.denials],
         "policies": list(found.policies),
@@ -54,14 +57,23 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         "lacks": sentences.patch(found.missing),
         "deniedToday": [_violation(one) for one in found.outgrown],
         "notKnown": list(found.unread),
+        "platforms": platforms_value(found.platforms),
     }
     return {key: one for key, one in every.items() if one not in (None, "", [], {}, 0, False)}
 
 
-def _where(one: PlaceKind) -> dict[str, Any]:
-    reasons = [_blocker(blocker) | {"nodes": count} for blocker, count in one.blockers]
-    kind = {"nodePool": one.title} if one.pool else {"kind": one.title, "nodes": list(one.names)}
-    return kind | {"outlook": one.outlook, "blockers": reasons}
+def _warning(warning: AuthorWarning) -> dict[str, Any]:
+    template = {"template": dotted(warning.template)} if warning.template else {}
+    return {"code": warning.remark.code, "text": warning.remark.text_at(warning.place)} | template
+
+
+def _where(place: PlaceKind, explanation: Explanation) -> dict[str, Any]:
+    reasons = [
+        _blocker(blocker) | {"nodes": count} | ({"policies": list(policies)} if (policies := explanation.requiring(blocker)) else {})
+        for blocker, count in place.blockers
+    ]
+    kind = {"nodePool": place.title} if place.pool else {"kind": place.title, "nodes": list(place.names)}
+    return kind | {"outlook": place.outlook, "blockers": reasons}
 
 
 def _blocker(one: Blocker) -> dict[str, Any]:

@@ -81,7 +81,9 @@ def paths_of(place: DescribedPods) -> Iterator[str]:
     yield from starts
     named = (*place.containers, *place.init_containers, *place.resources)
     fields = (path for paths in place.fields.values() for path in paths)
-    devices = (path for device in place.devices for path in (device.amount, device.name, device.amounts) if path)
+    devices = (
+        path for device in place.devices for path in (device.amount, device.name, device.amounts, device.each, device.claims) if path
+    )
     base = (place.base.name,) if place.base else ()
     patches = (_under(patch.at, patch.path) for patch in place.patches)
     plain = (*place.spec, *place.labels, *place.annotations, *patches, *fields, *devices, *base)

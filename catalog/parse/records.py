@@ -40,6 +40,9 @@ class SectionNames:
     def codes(self, known: str) -> frozenset[str]:
         return frozenset()
 
+    def explain(self, known: str, name: str) -> str:
+        return ""
+
 
 class RecordReader(StructReader):
     """Parses catalog data. Paths start with the name of the file, empty for the catalog that others are laid over."""

@@ -92,7 +92,8 @@ class Name(Scalar):
         name = require_text(value, example)
         known = names.of(self.known)
         if name not in known and not self.open:
-            raise Mistake(f'unknown {self.noun} "{name}"{hint(name, known, names.codes(self.known))}')
+            meant = names.explain(self.known, name) or hint(name, known, names.codes(self.known))
+            raise Mistake(f'unknown {self.noun} "{name}"{meant}')
         return name
 
     def doubt(self, value: object, names: Any) -> str | None:

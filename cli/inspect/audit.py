@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from analysis.audit.assessment import Assessment
 from analysis.audit.ledger import Ledger
-from analysis.conditions.server_options import as_served
+from analysis.conditions.server_options import as_served, used_platforms
 from catalog.prices import Prices, prices
 from cli import VERSION
 from cli.options import (
@@ -119,23 +120,26 @@ def run(args: argparse.Namespace) -> int:
     catalog, chosen = options(sources_from(args))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
     found = read_cluster(args, catalog, _INSTEAD)
+    served = as_served(chosen, found.objects, catalog)
+    if args.enforce_preview:  # a preview is of what policies say
+        served = replace(served, max_mode=chosen.max_mode)
     if args.policies:
-        snapshot: Snapshot = snapshot_from(args, state=found.facts, all_nodes=found.all_nodes)
+        taken = {"platforms": served.platforms, "queues": served.queues}
+        snapshot: Snapshot = snapshot_from(argparse.Namespace(**{**vars(args), **taken}), state=found.facts, all_nodes=found.all_nodes)
     elif found.installed:
-        served = chosen if args.enforce_preview else as_served(chosen, found.objects, catalog)  # a preview is of what policies say
         snapshot = Updater(catalog, served).apply(found.objects, all_nodes=found.all_nodes).snapshot
         say_capped(snapshot, chosen)
     else:
         raise no_policies(origin, "berth audit --policies PATH")
     if args.enforce_preview:
-        return _preview(args, found, snapshot, cost, chosen)
+        return _preview(args, found, snapshot, cost, served)
     if args.as_mode:
         snapshot = in_mode(snapshot, args.as_mode)
     ledger, assessment = Ledger(), Assessment(snapshot, cost, found.owners)
     for pod in each("evaluated", "pods", found.pods):
         if (audited := assessment.of(pod)) is not None:
             ledger.put(audited)
-    sys.stdout.write(answer.format_answer(args.output, ledger, snapshot, screen.output()))
+    sys.stdout.write(answer.format_answer(args.output, ledger, snapshot, used_platforms(snapshot, chosen, served), screen.output()))
     return 0
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from analysis.conditions.server_options import PlatformSource, UsedPlatforms, as_served, used_platforms
 from analysis.effective.effective import effective
 from analysis.effective.effective_probe import PodKind, known_as, workload_named
 from catalog import Catalog
@@ -100,9 +101,9 @@ def _seconds(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
-    snapshot, namespace, wrong = _of_policy_files(args) if args.policies else _of_cluster(args)
+    snapshot, namespace, wrong, platforms = _of_policy_files(args) if args.policies else _of_cluster(args)
     kind = PodKind(workload=_workload(args.workload, snapshot.catalog), labels=args.pod_labels, gpus=args.gpus, seconds=args.duration)
-    answer = effective(snapshot.facts_for(namespace), kind)
+    answer = replace(effective(snapshot.facts_for(namespace), kind), platforms=platforms)
     if args.output == "table":
         sys.stdout.write(effective_output.table(answer, wrong, screen.output()))
     else:
@@ -111,18 +112,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-_Found = tuple[Snapshot, str, Sequence[ObjectEntry]]
-"""The snapshot, the namespace, and the objects that are not accepted."""
+_Found = tuple[Snapshot, str, Sequence[ObjectEntry], UsedPlatforms]
+"""The snapshot, the namespace, the objects that are not accepted, and the platforms of the snapshot."""
 
 
 def _of_policy_files(args: argparse.Namespace) -> _Found:
     if args.kubeconfig or args.context:
         raise InputError(file="--policies", message="reads files, and --kubeconfig and --context read a cluster; use one or the other")
-    if not args.platforms:
-        args.platforms = assumed_platforms()
+    source: PlatformSource = "given" if args.platforms else "assumed"
+    args.platforms = args.platforms or assumed_platforms()
     snapshot, namespace = snapshot_from(args), args.namespace or "default"
     _check_namespace(namespace, snapshot)
-    return snapshot, namespace, ()
+    return snapshot, namespace, (), UsedPlatforms(tuple(snapshot.tables), source)
 
 
 def _check_namespace(name: str, snapshot: Snapshot) -> None:
@@ -133,9 +134,9 @@ def _check_namespace(name: str, snapshot: Snapshot) -> None:
 
 
 def _of_cluster(args: argparse.Namespace) -> _Found:
-    """Read from a cluster, or from --from. Platforms and the MIG strategy are detected from nodes, as by the servers.
+    """Read from a cluster, or from --from. The platforms are the server's, which statuses show, or those that nodes show.
 
-    If nodes may not be read, a platform is assumed and printed.
+    If neither may be read, a platform is assumed and printed.
     """
     from sources.state import read_namespace
 
@@ -146,16 +147,18 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
     if not state.installed:
         raise no_policies(origin, "berth effective --policies PATH")
     update = state.update(catalog, chosen)
+    used = used_platforms(update.snapshot, chosen, as_served(chosen, state.objects, catalog))
     if origin.dumps:
         _check_namespace(state.namespace, update.snapshot)
-    if not update.snapshot.placed and "Node" in state.unread:
-        chosen = replace(chosen, platforms=assumed_platforms())
-        update = state.update(catalog, chosen)
-    elif not update.snapshot.placed:
+    if not update.snapshot.placed and used.source == "nodes" and "Node" in state.unread:
+        assumed = replace(chosen, platforms=assumed_platforms(), follows_server=chosen.follows_server - {"platforms"})
+        update = state.update(catalog, assumed)
+        used = UsedPlatforms(tuple(update.snapshot.tables), "assumed")
+    elif not update.snapshot.placed and used.source == "nodes":
         stderr.say("no node shows the platform, so placement is checked but not written; set --platforms")
     say_capped(update.snapshot, chosen)
     wrong = [entry for _, entry in sorted(update.entries.items()) if entry.understood.errors]
-    return update.snapshot, state.namespace, wrong
+    return update.snapshot, state.namespace, wrong, used
 
 
 def _workload(name: str | None, catalog: Catalog) -> str | None:

@@ -10,10 +10,12 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from analysis.admission_preview import Admission
+from analysis.conditions.server_options import as_served, used_platforms
 from analysis.scan.objects_read import Cluster
 from analysis.scan.report import scan
 from analysis.scan.seen import see
@@ -72,6 +74,7 @@ def add_parser(subcommands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
     from cli.output import scan_output
+    from cluster.watch.kinds import key_of
     from sources.scanned_cluster import read_scanned
 
     if args.diff and args.output != "text":
@@ -82,11 +85,12 @@ def run(args: argparse.Namespace) -> int:
     with reading() as progress:
         cluster = read_scanned(origin, args.namespace, catalog, progress.read)
     say_ignored(cluster.ignored)
-    snapshot = shipped(catalog, chosen, cluster)
+    served = as_served(chosen, {key_of(value["kind"], value): value for value in cluster.policies}, catalog)
+    snapshot = shipped(catalog, served, cluster)
     seen, admission = see(cluster, snapshot, cost), Admission(snapshot)
     with reading() as progress:
         progress.show("evaluating")
-        report = scan(seen, admission)
+        report = replace(scan(seen, admission), platforms=used_platforms(snapshot, chosen, served))
     if args.suggest:
         write_suggestions(args.suggest, suggestions(seen, report.hits, chosen))
     if args.diff:

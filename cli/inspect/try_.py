@@ -28,6 +28,10 @@ from policies.state.snapshot import Snapshot
 from sources.inputs import Inputs, unfilled
 
 ADMITTED, DENIED, BAD_INPUT = 0, 1, 2
+_NO_PLATFORM = (
+    "--platforms auto finds no platform: no Node or NodePool in the input shows one, so what policies say of nodes is not written;"
+    " name it, such as --platforms karpenter-aws, or add --from nodes.yaml"
+)
 
 
 def add_parser(subcommands: Any) -> None:
@@ -49,8 +53,9 @@ def add_parser(subcommands: Any) -> None:
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON file, folder, or - for standard input")
     add_snapshot_options(parser)
-    parser.add_argument("--namespace", "-n", metavar="NS", default="default", help="namespace of objects that set none (default: default)")
-    parser.add_argument("--namespace-labels", metavar="K=V,...", type=_labels, default={}, help="labels of that namespace")
+    parser.add_argument("--namespace", "-n", metavar="NS", help="namespace of objects that set none (default: default)")
+    help_ = "labels of the namespace: of --namespace, or without it of the only one that the objects set"
+    parser.add_argument("--namespace-labels", metavar="K=V,...", type=_labels, default={}, help=help_)
     add_mode_option(parser)
     parser.add_argument(
         "--output", "-o", choices=("diff", "yaml", "json", "review"), help="output format (default: diff on a terminal, else yaml)"
@@ -70,9 +75,12 @@ def run(args: argparse.Namespace) -> int:
     """Judge, print and return the exit code. Raises InputError for unreadable policies, facts or catalog."""
     if not args.platforms:
         args.platforms = assumed_platforms()
-    inputs = Inputs.of_files(args.files, args.namespace)
+    inputs = Inputs.of_files(args.files, args.namespace or "default")
+    snapshot = snapshot_from(args, inputs.facts)
+    if not snapshot.placed and any(c.require or c.machine or c.capacity or c.capacity_long for c in snapshot.policies):
+        stderr.say(_NO_PLATFORM)
     trial = Trial(
-        admission=Admission(_supposed(snapshot_from(args, inputs.facts), args), apply_patch),
+        admission=Admission(_supposed(snapshot, args, inputs.namespaces), apply_patch),
         inputs=inputs,
         as_served=args.output == "review",
         out=manifests.output(args.output, sys.stdout),
@@ -89,14 +97,17 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _supposed(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
-    """Return the snapshot with the modes of --as and the labels of --namespace-labels."""
+def _supposed(snapshot: Snapshot, args: argparse.Namespace, namespaces: frozenset[str]) -> Snapshot:
+    """Return the snapshot with the modes of --as and the labels of --namespace-labels. ``namespaces``: those of the objects."""
     if args.as_mode:
         snapshot = in_mode(snapshot, args.as_mode)
     if args.namespace_labels:
+        labelled = args.namespace or (min(namespaces) if len(namespaces) == 1 else "default")
+        for other in sorted(namespaces - {labelled}):
+            stderr.say(f"--namespace-labels are the labels of namespace {labelled}, not of {other}; for those, add -n {other}")
         known = snapshot.cluster.namespaces
-        labels = {**known.get(args.namespace, {}), **args.namespace_labels}
-        snapshot = snapshot.with_facts(replace(snapshot.cluster, namespaces={**known, args.namespace: labels}))
+        labels = {**known.get(labelled, {}), **args.namespace_labels}
+        snapshot = snapshot.with_facts(replace(snapshot.cluster, namespaces={**known, labelled: labels}))
     return snapshot
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from analysis.admission_preview import Admission
-from analysis.conditions.server_options import as_served
+from analysis.conditions.server_options import as_served, selected_platforms, used_platforms
 from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
 from catalog.prices import prices
@@ -33,7 +35,9 @@ from cli.terminal import screen
 from cli.terminal.progress import reading
 from documents.files import read_objects
 from kube.templates import full_kind
+from kube.tree import Raw
 from policies.document import InputError
+from policies.objects import definition
 from policies.placement.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
@@ -89,7 +93,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
-    from analysis.why.explain import Explainer
     from sources.surroundings import kind_of, read_surroundings
 
     type_, slash, name = args.target.partition("/")
@@ -98,37 +101,59 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
     kind_of(type_, catalog)
     with reading() as progress:
         asked = read_surroundings(origin_from(args, both=True), args.namespace, (type_, name), catalog, progress.read)
-    snapshot = _snapshot(args, asked, catalog, chosen)
-    explainer = Explainer(Admission(snapshot), _fleet(asked, snapshot), prices(catalog))
+    explainer = _explainer(args, asked, catalog, chosen, asked.pods)
     return explainer.of_object(args.target, asked, made_of(asked, catalog))
 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
     from analysis.admission.manifests import read_manifest
-    from analysis.why.explain import Explainer
-    from sources.surroundings import read_surroundings
+    from sources.surroundings import DEPLOYMENT, read_surroundings
 
     manifests = [read_manifest(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
     manifest = next((one for one in manifests if one.subjects), None)
     if manifest is None:
         raise InputError(file=args.file, message="has no pod and no workload that creates pods")
     say_ignored(Counter(full_kind(other.value) for other in manifests if other is not manifest))
+    target = (DEPLOYMENT, manifest.name) if manifest.kind == DEPLOYMENT and manifest.name else None
     with reading() as progress:
-        asked = read_surroundings(origin_from(args, both=True), manifest.namespace, None, catalog, progress.read)
-    snapshot = _snapshot(args, asked, catalog, chosen)
-    explainer = Explainer(Admission(snapshot), _fleet(asked, snapshot), prices(catalog))
+        asked = read_surroundings(origin_from(args, both=True), manifest.namespace, target, catalog, progress.read, may_lack=True)
+    explainer = _explainer(args, asked, catalog, chosen, [subject.review.pod for subject in manifest.subjects])
     title = f"{manifest.kind.lower()}/{manifest.name}"
-    return explainer.of_manifest(title, manifest, list(asked.unread.values()))
+    return explainer.of_manifest(title, manifest, list(asked.unread.values()), asked)
 
 
-def _snapshot(args: argparse.Namespace, asked: Surroundings, catalog: Catalog, chosen: Options) -> Snapshot:
-    """Return the policies of --policies over the facts, or the cluster's own: none where Berth is not installed."""
+def _explainer(args: argparse.Namespace, around: Surroundings, catalog: Catalog, chosen: Options, pods: Sequence[Raw]) -> Any:
+    from analysis.why.explain import Explainer
+
+    served = as_served(chosen, around.objects, catalog)
+    snapshot, advised = _snapshot(args, around, catalog, chosen, served), None
+    nodes_unknown = not snapshot.placed and "Node" in around.unread
+    if not args.policies and ("ClusterGPUPolicy" in around.unread or not around.installed or nodes_unknown):
+        platforms = selected_platforms(pods, catalog) if nodes_unknown else served.platforms
+        advised = Admission(_of_default(args, around, replace(served, platforms=platforms)))
+    used = used_platforms(snapshot, chosen, served)
+    return Explainer(Admission(snapshot), _fleet(around, snapshot), prices(catalog), advised=advised, platforms=used)
+
+
+def _snapshot(args: argparse.Namespace, asked: Surroundings, catalog: Catalog, chosen: Options, served: Options) -> Snapshot:
+    """Return the policies of --policies over the facts, or the cluster's own: none where Berth is not installed. For a manifest, and files
+    without policies in place of a cluster, the default policy."""
     say_ignored(asked.ignored)
-    if args.policies:
-        return snapshot_from(args, state=[value for value in asked.objects.values() if value])
-    snapshot = Updater(catalog, as_served(chosen, asked.objects, catalog)).apply(asked.objects).snapshot
+    origin = origin_from(args, both=True)
+    if args.policies or (args.file and origin.dumps and not origin.is_cluster and not asked.installed):
+        if not args.policies:
+            stderr.say(f"{', '.join(origin.dumps)}: has no policies, so berth-default is used; to use others, add --policies PATH")
+        return _of_default(args, asked, served)
+    snapshot = Updater(catalog, served).apply(asked.objects).snapshot
     say_capped(snapshot, chosen)
     return snapshot
+
+
+def _of_default(args: argparse.Namespace, around: Surroundings, served: Options) -> Snapshot:
+    """Return the policies of --policies, or the default policy, over the facts."""
+    args = argparse.Namespace(**{**vars(args), "platforms": served.platforms, "queues": served.queues})
+    facts = [value for key, value in around.objects.items() if value and key[0] not in definition.KINDS]
+    return snapshot_from(args, state=facts)
 
 
 def _fleet(asked: Surroundings, snapshot: Snapshot) -> Fleet | None:
@@ -140,11 +165,12 @@ def _fleet(asked: Surroundings, snapshot: Snapshot) -> Fleet | None:
 
 
 def _fix(file: str, value: Any) -> None:
-    """Write the object with the change. Raises InputError if there is none, or the file can't be written."""
+    """Write the object with the change, if there is one. Raises InputError if the file can't be written."""
     from documents import yaml_writer
 
     if value is None:
-        raise InputError(file=file, message="was not written: there is no change to make")
+        stderr.say(f"{file} was not written: there is no change to make")
+        return
     try:
         Path(file).write_text(yaml_writer.write_yaml(value), encoding="utf-8")
     except OSError as error:

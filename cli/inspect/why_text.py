@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
+from analysis.admission import report
+from analysis.conditions.server_options import describe_platforms
 from analysis.why import fixes, queued, sentences
 from analysis.why.explanation import Explanation, Remedy, Told
 from analysis.why.gates import describe_gates
@@ -22,24 +24,28 @@ MOST_PLACES = 6
 MOST_REASONS = 4
 MOST_EDITS = 8
 _STYLES: Mapping[str, Style] = {"denied": "bad", "pending": "unsure", "admitted": "good", "waiting": "unsure"}
+NOWHERE = {True: "There are no nodes and no NodePools.", False: "No node and no NodePool is known here."}
+"""What is said without a place, by whether all nodes are known."""
 WIDEST = 400
 """Characters of what somebody else tells: the scheduler's sentence about ten reasons."""
 
 
 def format_why(found: Explanation, now: datetime, screen: Terminal = PLAIN) -> str:
     """Return what is shown."""
-    lines: list[str | Styled] = [*head(found, now), *(queued.position_lines(found.queue) if found.queue else ()), *_words(found.told, now)]
+    lines: list[str | Styled] = [*head(found, now), *map(report.warning_line, found.warnings)]
+    lines += [*(queued.position_lines(found.queue) if found.queue else ()), *_words(found.told, now)]
     match found.state:
         case "denied":
             lines += _denied(found)
         case "admitted":
             lines += _admitted(found)
         case _:
-            lines += _warnings(found)
             lines += _places(found)
             lines += _audit_outcomes(found)
     if found.unread:
         lines += ["", f"Incomplete: {'; '.join(found.unread)}."]
+    if found.platforms is not None:
+        lines += ["", f"Platforms: {describe_platforms(found.platforms)}."]
     return "".join(f"{_shown(line, screen)}\n" for line in lines)
 
 
@@ -59,11 +65,6 @@ def _words(told: Iterable[Told], now: datetime) -> Iterator[str]:
         yield f"  {one.who}, {one.reason}, {sentences.since(one.at, now)}: {printable(' '.join(one.text.split()), WIDEST)}"
 
 
-def _warnings(explanation: Explanation) -> Iterator[str]:
-    for remark in explanation.warnings:
-        yield f"  warning: {remark.code}: {remark.text_at(sentences.place_of(explanation))}"
-
-
 def _places(found: Explanation) -> Iterator[str | Styled]:
     if found.outlook is None or "nodes" in found.unchecked:
         if found.state in ("pending", "proposed"):
@@ -72,14 +73,14 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
             yield "Nodes are unknown here, so there are no reasons by node and no fix."
             yield "Add a dump of them: --from nodes.yaml, and --kubeconfig FILE if a cluster is read."
         return
-    yield from ("", "Where it could run:") if found.where else ("", "There are no nodes and no NodePools.")
+    yield from ("", "Where it could run:") if found.where else ("", NOWHERE[found.outlook == "never"])
     for one in found.where[:MOST_PLACES]:
         yield f"  {sentences.describe_place(one)}"
         if not one.blockers:
             yield "    no blocker found"
         for blocker, count in one.blockers[:MOST_REASONS]:
             some = f" (on {count} of {len(one.names)})" if count < len(one.names) else ""
-            yield f"    {sentences.blocker(blocker)}{some}"
+            yield f"    {sentences.blocker_of(found, blocker)}{some}"
         if len(one.blockers) > MOST_REASONS:
             yield f"    and {len(one.blockers) - MOST_REASONS} more reasons"
     if len(found.where) > MOST_PLACES:
@@ -97,6 +98,9 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         return
     if not_checked:
         yield f"Not checked: {not_checked}."
+    if found.rollout is not None:
+        yield from sentences.rollout_lines(found.rollout, found.namespace, found.file)
+        return
     if found.gates:
         gates = list_some(describe_gates(found.gates))
         yield Styled(f"No scheduler considers it until its scheduling gates are removed: {gates}.", "unsure")
@@ -109,6 +113,9 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         yield "It needs no change: it waits until what blocks it ends, such as other pods."
     elif found.outlook == "never":
         yield Styled("It can never be scheduled as written.", "bad")
+    elif found.outlook == "unknown" and any(place.outlook == "now" for place in found.where):
+        yield "No blocker found; what is not checked decides whether it can be scheduled."
+        return
     elif found.outlook == "unknown":
         yield "It is unknown whether it can be scheduled: not all nodes, machines or schedulers are known here."
     remedy = found.remedy
@@ -142,12 +149,20 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
 
 def _denied(found: Explanation) -> Iterator[str]:
     yield ""
+    if found.unanswered:
+        yield "Berth did not answer the API server, which then denies GPU pods. No change is needed: what creates its pods tries again, and"
+        yield "they are created once a replica of Berth is ready: kubectl get pods -A -l app.kubernetes.io/name=berth"
+        return
+    if not found.denials and found.unread_policies:
+        yield "Berth's policies could not be read here, so there is no fix. The message above says what denied its pods."
+        yield 'Ask for the ClusterRole "berth-guardrails-view" to see the policies.'
+        return
     if not found.denials:
-        yield "No Berth policy that is known here denies its pods; the message above names what did."
+        yield "No policy would deny its pods as the policies are now; the message above says what denied them."
         return
     yield "Denied by:"
-    for one in found.denials:
-        yield from _denial(one)
+    for violation in found.denials:
+        yield from _denial(violation, "Kubernetes itself, whatever the policies are" if found.invalid else "Berth")
     yield ""
     if found.remedy is not None and found.remedy.edits:
         yield from _remedy(found, found.remedy)
@@ -155,8 +170,9 @@ def _denied(found: Explanation) -> Iterator[str]:
     yield f"Check a fixed manifest before you apply it: {stderr.name()} why -f FILE"
 
 
-def _denial(one: Violation) -> Iterator[str]:
-    yield f"  {list_some(one.policies) or 'Berth'}{_fields(one)}"
+def _denial(one: Violation, who: str) -> Iterator[str]:
+    """Yield a denial. ``who`` denies the object if no policy does."""
+    yield f"  {list_some(one.policies) or who}{_fields(one)}"
     yield f"    {one.code}: {one.fact_at(dotted)}"
     yield f"    fix: {one.fix_at(dotted)}"
 

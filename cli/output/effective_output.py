@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from analysis.conditions.server_options import describe_platforms, platforms_value
 from analysis.conditions.words import acting_instead
 from analysis.effective.effective import Effective, Layer, NamespacePolicy, reach
 from analysis.effective.effective_probe import PodKind
@@ -48,6 +49,8 @@ def _where(answer: Effective, width: int) -> list[str]:
     labels = ", ".join(f"{key}={value}" for key, value in answer.labels)
     silent = f"{answer.kind}, without placement settings of its own" + ("" if answer.kind.gpus else "; evaluated with 1 nvidia.com/gpu")
     cells = [("namespace", answer.namespace, ""), ("labels", labels, ""), ("pod", silent, "")]
+    if answer.platforms is not None:
+        cells.append(("platforms", describe_platforms(answer.platforms), ""))
     if answer.excluded:
         cells.append(("excluded", "Berth is not called for pods in this namespace, so nothing below applies", ""))
     return list(_cells(cells, width))
@@ -150,6 +153,7 @@ def effective_value(answer: Effective, wrong: Sequence[ObjectEntry]) -> dict[str
         "labels": dict(answer.labels),
         "excluded": answer.excluded,
         "pod": _kind(answer.kind),
+        "platforms": platforms_value(answer.platforms),
         "policies": [_layer_policy(one) for one in answer.policies],
         **{name: [_row(row) for row in answer.look.rows if row.section == name] for name in SECTIONS},
         "denied": list(map(str, answer.look.denied)),

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from analysis.admission_preview import Admission
+from analysis.conditions.server_options import describe_platforms, platforms_value
 from analysis.scan import wording
 from analysis.scan.finding import Finding, Hit, Obstacle, PlaceReason
 from analysis.scan.report import NEEDS, DeviceGroup, ScanReport
@@ -56,7 +57,10 @@ def summarize_scan(report: ScanReport) -> str:
     nodes = sum(group.nodes for group in report.groups)
     cost = "" if report.usd is None else f", {report.usd:.2f} USD per hour"
     waits = f", {report.waiting} of them pending" if report.waiting else ""
-    return f"{counted(nodes, 'GPU node')} with {counted(devices, 'device')}, {held} used{cost}; {counted(report.pods, 'GPU pod')}{waits}."
+    gpu_nodes = f"{counted(nodes, 'GPU node')} with {counted(devices, 'device')}, {held} used{cost}"
+    if "Node" in report.unread and not nodes:
+        gpu_nodes = "GPU nodes are unknown"
+    return f"{gpu_nodes}; {counted(report.pods, 'GPU pod')}{waits}."
 
 
 def cells(group: DeviceGroup) -> tuple[str, ...]:
@@ -83,6 +87,8 @@ def unseen(report: ScanReport) -> Iterator[str]:
     for kind, reason in sorted(report.unread.items()):
         rests = ", ".join(f'"{wording.title(one)}"' for one in report.rests_on(kind))  # type: ignore[arg-type]
         yield f"Not read: {reason}" + (f"; incomplete: {rests}" if rests else "")
+    if report.platforms is not None:
+        yield f"Platforms: {describe_platforms(report.platforms)}."
 
 
 def scan_value(report: ScanReport) -> dict[str, Any]:
@@ -102,6 +108,7 @@ def scan_value(report: ScanReport) -> dict[str, Any]:
             for group in report.groups
         ],
         "gpuPods": report.pods,
+        "platforms": platforms_value(report.platforms),
         "waiting": report.waiting,
         "usdPerHour": rounded(report.usd),
         "findings": [_finding(finding) for finding in report.findings],

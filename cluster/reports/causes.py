@@ -46,7 +46,8 @@ class Causes:
         self._sent.pop(key, None)
 
     def _add(self, workload: ReportedWorkload, result: Raw, cause: Cause) -> bool:
-        if cause[1] not in REASONS:
+        created = result["properties"]["pods"] != "0"
+        if cause[1] not in REASONS or (cause[1] == "no-longer-fits" and not created):  # of pods that never were, FailedCreate tells
             return True
         identity = "/".join((*workload, *cause))
         about = About(action=ACTION, reason=REASONS[cause[1]], well=False, text=result["message"], identity=identity)

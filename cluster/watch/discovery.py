@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cluster.client.api_client import Client
-from cluster.client.errors import Garbled, Rejected
+from cluster.client.errors import Failure, Garbled, Rejected
 from cluster.watch.connectivity import unauthorized
 from kube.tree import map_at, maps_in, text_of
 
@@ -36,6 +36,18 @@ class Discovery:
             raise Rejected("GET /apis", reply)
         self._served, self._etag = served(reply.body), reply.etag
         return self._served
+
+
+async def find_absent(client: Client, resources: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return those of (API group, plural) that the API server does not have: it answers 403 about them, as about any resource that a role
+    does not name. None where that can't be told."""
+    named = {resource for resource in resources if resource[0]}  # discovery of the core group is another call
+    if not named:
+        return set()
+    try:
+        return named - (await Discovery(client).served()).keys()
+    except Failure:
+        return set()
 
 
 def served(body: Any) -> Served:

@@ -21,6 +21,7 @@ from cluster.watch.trims import (
     quotas_alone,
     quotas_and_usage,
     requests_alone,
+    rolling_alone,
     slice_alone,
     spec_alone,
     untrimmed,
@@ -292,6 +293,8 @@ ENDPOINT_SLICES = Watched(
 )
 DAEMONS = replace(_workload("DaemonSet", "daemonsets", "apps"), namespaced=False, need="advice", trim=daemon_alone)
 """DaemonSets of all namespaces, for what their pods take of new nodes."""
+ROLLING = replace(_workload("Deployment", "deployments", "apps"), need="advice", trim=rolling_alone)
+"""Deployments, for how they replace their pods."""
 _OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, LIMIT_RANGES, ENDPOINT_SLICES)
 EVENTS = Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, need="advice", trim=event_alone)
 BERTH_EVENTS = replace(EVENTS, selectors=(("fieldSelector", f"reportingComponent={CONTROLLER}"),))

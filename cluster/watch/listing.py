@@ -13,6 +13,7 @@ from cluster.client.line_stream import MOST
 from cluster.watch.bounds import ListBounds
 from cluster.watch.connectivity import unauthorized
 from cluster.watch.decoder import ListPage, decode_page, event
+from cluster.watch.discovery import find_absent
 from cluster.watch.kinds import Watched
 from kube.tree import Raw
 
@@ -170,6 +171,7 @@ async def survey(client: Client, kinds: Sequence[Watched], namespace: str = "", 
     Raises Unreachable: without an answer from the server there is nothing to report.
     """
     turns, unread, absent = asyncio.Semaphore(AT_ONCE), dict[str, str](), set[str]()
+    forbidden: list[Watched] = []
     objects: dict[str, list[Raw]] = {kind.kind: [] for kind in kinds}
 
     async def read(kind: Watched) -> None:
@@ -181,6 +183,8 @@ async def survey(client: Client, kinds: Sequence[Watched], namespace: str = "", 
                 unread[kind.kind] = _reason(kind, namespace, error)
                 if error.reply.status == 404:
                     absent.add(kind.kind)
+                elif error.reply.status == 403:
+                    forbidden.append(kind)
             objects[kind.kind] += listed
             if progress is not None:
                 progress(kind.kind, len(listed))
@@ -191,6 +195,10 @@ async def survey(client: Client, kinds: Sequence[Watched], namespace: str = "", 
                 group.create_task(read(kind))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
+    lacking = await find_absent(client, ((kind.group, kind.plural) for kind in forbidden))
+    for kind in (kind for kind in forbidden if (kind.group, kind.plural) in lacking):
+        unread[kind.kind] = _lacks(kind)
+        absent.add(kind.kind)
     return Survey(objects=objects, unread=unread, absent=frozenset(absent))
 
 
@@ -206,9 +214,13 @@ async def _listed(client: Client, kind: Watched, namespace: str) -> list[Raw]:
     raise AssertionError("the last attempt returns or raises")
 
 
+def _lacks(kind: Watched) -> str:
+    return f"the API server has no {kind.resource}"
+
+
 def _reason(kind: Watched, namespace: str, error: Rejected) -> str:
     if error.reply.status == 404:
-        return f"the API server has no {kind.resource}"
+        return _lacks(kind)
     if error.reply.status == 403:
         where = f" in namespace {namespace}" if namespace and kind.namespaced else ""
         return f"you may not list {kind.resource}{where}"

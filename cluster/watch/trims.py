@@ -12,6 +12,7 @@ from analysis.audit.stored_pod import PlainPods, StoredPod, controller_of, may_h
 from analysis.world.happenings import happening
 from kube.node import Occupant, occupant, slimmed_node
 from kube.pod import CONTAINERS, FINISHED
+from kube.templates import rolling_update
 from kube.tree import Raw, map_at, text_of
 from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import slimmed
@@ -204,6 +205,11 @@ def daemon_alone(value: Raw, api_version: str, kind: str) -> Raw:
     """Trim a DaemonSet to the part of its pod template that is about nodes."""
     template = {"spec": _placed(map_at(value, "spec", "template", "spec"))}
     return {"apiVersion": api_version, "kind": kind, "metadata": kept_metadata(value), "spec": {"template": template}}
+
+
+def rolling_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a Deployment to how it replaces its pods, a ``RollingUpdate`` or None under ``rolling``."""
+    return {"metadata": kept_metadata(value), "rolling": rolling_update(value)}
 
 
 def _placed(spec: Mapping[Any, Any]) -> Raw:

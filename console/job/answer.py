@@ -92,7 +92,7 @@ class Teller:
             found=found,
             template=dotted(subject.template) if len(manifest.subjects) > 1 else "",
             lines=changes(outcome, self._view.shows_policy),
-            denials=[one for pod in outcome.pods for one in pod.violations],
+            denials=found.denials if found.invalid else [one for pod in outcome.pods for one in pod.violations],
         )
         return self._with_offers(_with_fix(answer, found), manifest, subject)
 
@@ -125,7 +125,10 @@ class Teller:
     def _seen(self, found: Explanation) -> Explanation:
         """Return an explanation with the policies that the viewer may list; denials name theirs to every author anyway."""
         return replace(
-            found, policies=tuple(filter(self._view.shows_policy, found.policies)), audit_outcomes=self._listed(found.audit_outcomes)
+            found,
+            policies=tuple(filter(self._view.shows_policy, found.policies)),
+            audit_outcomes=self._listed(found.audit_outcomes),
+            edits=tuple(edit for edit in found.edits if all(map(self._view.shows_policy, edit.policies))),
         )
 
     def _permitted(self, outcome: ManifestResult) -> ManifestResult:

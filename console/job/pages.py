@@ -239,7 +239,7 @@ async def looked_for(visit: Visit, namespace: str, type_: str) -> Collection[Lis
     kinds = {ListedKind(version.rpartition("/")[0], one.resource) for one in named for version in one.api_version}
     allowed = await visit.may_list(kinds, namespace)
     if not allowed:
-        names = " and ".join(sorted({kind.plural for kind in kinds}))
+        names = " and ".join(sorted({kind.resource for kind in kinds}))
         message = f'is not shown: you may not list {names} in namespace {namespace}. Ask for the role "view" there'
         raise InputError(file=type_, message=message)
     return allowed
@@ -250,7 +250,7 @@ async def as_listed(visit: Visit, asked: Surroundings) -> Surroundings:
     catalog = visit.view.world.snapshot.catalog
     kinds = [_kind(one, catalog) for one in asked.owners]
     allowed = await visit.may_list({QUEUED, *kinds}, asked.namespace)
-    lacking = dict.fromkeys(kind.plural for kind in kinds if kind not in allowed)
+    lacking = dict.fromkeys(kind.resource for kind in kinds if kind not in allowed)
     unread = {name: f'you may not list {name} in namespace {asked.namespace}: ask for the role "view" there' for name in lacking}
     owners = [one for one, kind in zip(asked.owners, kinds, strict=True) if kind in allowed]
     return replace(asked, owners=owners, queued=asked.queued if QUEUED in allowed else (), unread={**asked.unread, **unread})

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis.admission import report
 from analysis.fixes.alternatives import AlternativePod
 from analysis.fixes.cautions import Caution
 from analysis.fixes.placement import Placement
@@ -39,6 +40,7 @@ def show_answer(one: JobAnswer, now: datetime) -> Mapping[str, Any]:
         "answer": one,
         "word": WORDS[one.verdict.tone],
         "head": "" if found is None or found.state == "proposed" else sentences.state(found, now),
+        "warnings": [] if found is None else [report.warning_line(warning).strip() for warning in found.warnings],
         "told": [] if found is None else [(f"{t.who}, {t.reason}, {sentences.since(t.at, now)}", t.text) for t in found.told],
         "places": [] if found is None else found.where,
         "unchecked": "" if found is None else unchecked.words(found.unchecked),

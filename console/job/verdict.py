@@ -51,6 +51,8 @@ def of_manifest(outcome: ManifestResult, found: Explanation | None) -> VerdictSe
     if outcome.denied:
         claimed = outcome.claim.violations if outcome.claim is not None else ()
         return _denied("Denied", [*(one for pod in outcome.pods for one in pod.violations), *claimed])
+    if found is not None and found.invalid:
+        return _denied("Denied by Kubernetes itself", list(found.denials))
     if found is None or not any(pod.is_evaluated for pod in outcome.pods):
         return VerdictSentence("plain", f"{said}.")
     tone, words = _PROPOSED[_soon(found)]
@@ -71,10 +73,12 @@ def of_object(found: Explanation) -> VerdictSentence:
             return VerdictSentence("warn", f"It is pending because of its scheduling gates: {list_some(describe_gates(found.gates))}.")
         case "pending":
             return _PENDING[_soon(found)]
+        case "denied" if found.unanswered:
+            return VerdictSentence("warn", "Its pods are denied while Berth does not answer. They are created once a replica is ready.")
         case "denied" if found.denials:
             return _denied("Its pods are denied", list(found.denials))
         case "denied":
-            return VerdictSentence("bad", "Its pods are denied, but not by a Berth policy that is known here. See the message below.")
+            return VerdictSentence("bad", "Its pods are denied. No policy that is known here would deny them now. See the message below.")
         case "waiting" if found.suspended:
             return VerdictSentence("warn", "It is suspended. It creates no pods until a user or a queue resumes it.")
     return VerdictSentence("plain", "It has no pods, and none was denied.")

@@ -12,6 +12,11 @@ class ListedKind(NamedTuple):
     group: str
     plural: str
 
+    @property
+    def resource(self) -> str:
+        """The name that RBAC and kubectl use."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
 
 @dataclass(frozen=True, slots=True)
 class ListableNamespaces:

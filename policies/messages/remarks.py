@@ -322,6 +322,17 @@ ROWS = (
         near="{path} is not a key of {reader}, which ignores it; did you mean {right}?",
         place="{path} is ignored: {reader} does not read it there; write {right}",
     ),
+    _to_author(  # the author's run is lost with the first machine that the cloud takes back
+        "BERTH-247",
+        "a run that the first interruption ends",
+        of_edits=True,
+        no_retry="{field} is 0, so one spot interruption ends the run; raise it, or {stays} (policy: {policies:and})",
+        no_strategy="{field} is not set, so one spot interruption ends the run; set it, or {stays} (policy: {policies:and})",
+        failing_rule="{field} lets one spot interruption fail the Job; first ignore the pod condition DisruptionTarget, or {stays}"
+        " (policy: {policies:and})",
+        stays="set {selector} {key}: {value}",
+        stay="select on-demand nodes",
+    ),
     _to_author(  # the API server denies the pods of a workload that it has accepted, and says so in events alone
         "BERTH-251",
         "a ResourceQuota that denies the pods",

@@ -24,6 +24,7 @@ from policies.document import UNREAD, Document, InputError, objects
 from policies.messages import cut_text
 from policies.objects import definition
 from policies.objects.field_types import Kind, TemplateName
+from policies.objects.idle_defaults import find_idle_defaults
 from policies.policy import API_VERSION, GROUP, NodeTemplate, Policy, PolicySet
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec", "status")
@@ -170,6 +171,8 @@ def _spec(value: Mapping[str, Any], kind: Kind, reader: StructReader) -> Any:
     spec = reader.read(definition.SPECS[kind], value["spec"], ("spec",), example)
     if not reader.errors and kind != "GPUNodeTemplate" and not {"require", "default", "allow"} & set(value["spec"]):
         reader.warn(("spec",), "has no require, default or allow, so it does nothing")
+    for path, message in find_idle_defaults(value["spec"]) if not reader.errors and kind != "GPUNodeTemplate" else ():
+        reader.warn(("spec", *path), message)
     return spec
 
 

@@ -12,7 +12,7 @@ from kube.karpenter import read_node_class
 from kube.labels import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
 from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
 from kube.pod import DEFAULT_SCHEDULER
-from kube.scheduling import Blocker, Wants, of_node, read_wants, wants
+from kube.scheduling import CLAIMS, Blocker, Wants, of_node, read_wants, wants
 from kube.tree import map_at, text_of
 from policies.facts import cluster_facts
 from policies.offers.table import Table
@@ -65,7 +65,8 @@ class Fleet:
     def unchecked(self, pod: Wants) -> frozenset[Unchecked]:
         """Return what was not checked of the places that have nothing against the pod; nothing if one of them was checked whole."""
         missed: frozenset[Unchecked] = frozenset()
-        for place in (*self.nodes, *self.pools):
+        places: tuple[Place, ...] = (*self.nodes, *self.pools)
+        for place in places:
             if not blockers(pod, place, self):
                 left_out = _unchecked_of(pod, place)
                 if not left_out:
@@ -138,15 +139,15 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
     """Return the best outlook of a pod on any place of the cluster.
 
     Never ``never`` if there may be places that are not known, nor for a pod of another scheduler, whose rules are not
-    known.
+    known; never ``now`` for a pod with claims, of which drivers decide.
     """
     wanted = read_wants(pod)
     result: Outlook = "unknown" if fleet.open_ended or wanted.scheduler != DEFAULT_SCHEDULER else "never"
-    for one in _outlooks(wanted, fleet):
-        result = min(result, one, key=OUTLOOKS.index)
+    for place_outlook in _outlooks(wanted, fleet):
+        result = min(result, place_outlook, key=OUTLOOKS.index)
         if result == "now":
             break
-    return result
+    return "unknown" if result == "now" and CLAIMS in wanted.unjudged else result
 
 
 def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:

@@ -7,7 +7,7 @@ only taints, its own requirements and its limits are judged. Sizes in CPU and me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -136,9 +136,14 @@ def _machines(pod: Wants, pool: Pool, table: Table, obstacles: list[Blocker]) ->
         if known is None or need <= 0 or name in pod.unreadable or known.kind in ("part", "dra"):
             continue
         left = 0 if _never_made(table, known) or (pool.without_gpus and known.kind != "other") else rows & _fitting(table, known, need)
+        certain, unseen = not left, left & pool.uncounted
+        left &= ~pool.uncounted
         if not left & ~table.unknown:
-            most, machine = _most(table, known, rows)
-            obstacles.append(Blocker("machines", name, found=machine, need=need, have=most, path=pod.paths.get(name, ()), certain=not left))
+            most, machine = _most(table, known, rows & ~pool.uncounted)
+            others = () if most or unseen else _others(table, rows)
+            machine = machine or (_most(table, known, unseen)[1] if unseen else None)
+            path = pod.paths.get(name, ())
+            obstacles.append(Blocker("machines", name, values=others, found=machine, need=need, have=most, path=path, certain=certain))
         if left:
             rows = left
     return rows
@@ -217,12 +222,17 @@ def _most(table: Table, known: Resource, rows: int) -> tuple[int, str | None]:
     return (0, None) if largest is None else (largest.host.count or 0, largest.host.name)
 
 
+def _others(table: Table, rows: int) -> tuple[str, ...]:
+    """Return the devices that these machines have; () if some may have any."""
+    return () if rows & table.unknown else tuple(sorted({offer.resource for offer in table.offers_in(rows)} - {""}))
+
+
 def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Blocker]) -> _PoolFit:
     """Narrow the machines by what they have for the pod, and by the limits of the NodePool."""
     needs = {name: need for name in _SIZES if (need := pod.requests.get(name, 0)) > 0 and name not in pod.unreadable}
     sure = blind = unsure = 0
-    short: list[tuple[Blocker, ...]] = []
-    close: list[tuple[Blocker, ...]] = []
+    short: list[Sequence[Blocker]] = []
+    close: list[Sequence[Blocker]] = []
     for machine in pool.machines:
         if not (here := machine.rows & rows):
             continue
@@ -240,12 +250,16 @@ def _sized(pod: Wants, pool: Pool, table: Table, rows: int, obstacles: list[Bloc
     fitting = sure or blind or unsure
     if not fitting and short:
         certain = not unknown and _names_machines(pod, pool, table)
-        obstacles += [blocker._replace(certain=certain) for blocker in min(short, key=_shortfall)]
+        nearest = min(short, key=_shortfall)
+        obstacles += [blocker._replace(certain=certain) for blocker in nearest]
     elif fitting == unsure and close:
-        obstacles += min(close, key=_shortfall)
+        nearest = min(close, key=_shortfall)
+        obstacles += nearest
     unchecked = set(pool.unchecked - {"machineSizes"}) if needs else set()
-    if needs and fitting and fitting == blind:
-        unchecked |= {"machineSizes", *(("nodePoolLimits",) if pool.limits.keys() & set(_SIZES) else ())}
+    if needs and fitting == blind:
+        unchecked.add("machineSizes")
+    if fitting == blind and (needs or not sure) and pool.limits.keys() & set(_SIZES):
+        unchecked.add("nodePoolLimits")
     within, over = _within_limits(pod, pool, (fitting or rows) | unknown, table)
     return _PoolFit((*obstacles, *over), within, frozenset(unchecked))
 
@@ -257,7 +271,7 @@ def _names_machines(pod: Wants, pool: Pool, table: Table) -> bool:
     return False in named or any(expression.key in keys and expression.operator == "In" for expression in pod.selector)
 
 
-def _shortfall(lacking: tuple[Blocker, ...]) -> tuple[int, float]:
+def _shortfall(lacking: Sequence[Blocker]) -> tuple[int, float]:
     return len(lacking), -min((blocker.have / blocker.need for blocker in lacking if blocker.need), default=0.0)
 
 

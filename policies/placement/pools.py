@@ -74,6 +74,9 @@ class Pool:
     """The machines that the catalog knows of its platform; None if it knows none."""
     rows: int = 0
     """Those of them that it may make."""
+    uncounted: int = 0
+    """Those of them whose GPUs its cloud does not count (``MachineType.uncounted``): it makes none of them for a pod that requests one,
+    unless somebody tells it of these GPUs."""
     sized: bool = False
     """True if the sizes of machines are judged too (``policies.placement.new_machines``)."""
     machines: tuple[NewMachine, ...] = ()
@@ -110,6 +113,12 @@ class PoolReader:
         self._tables = tables
         self._detector = Detector(catalog)
         self._discovered = frozenset(key for platform in catalog.platforms.values() if platform.cloud is None for key in platform.labels)
+        self._uncounted_rows: dict[str, int] = {}
+
+    def _uncounted(self, table: Table) -> int:
+        if table.platform.name not in self._uncounted_rows:
+            self._uncounted_rows[table.platform.name] = table.where(offer.host.uncounted for offer in table.offers)
+        return self._uncounted_rows[table.platform.name]
 
     def read(self, value: Mapping[str, Any]) -> Pool | None:
         """Return the NodePool; None for an object without a name. No content makes it raise."""
@@ -139,6 +148,7 @@ class PoolReader:
             without_gpus=bool(seen.platform) and not seen.gpus,
             table=table,
             rows=0 if table is None else _rows(table, facts),
+            uncounted=0 if table is None else self._uncounted(table),
             discovered=self._discovered,
         )
 

@@ -235,7 +235,7 @@ POD: Shape = {
         "priorityClassName": PodField(str, written=True),
         **dict.fromkeys(OF_NO_CLASS, object),
         "hostIPC": PodField(object, part="mounts"),
-        "os": PodField({"name": str}, part="mounts", read=_whole),
+        "os": PodField({"name": str}, read=_whole),
         "volumes": PodField([PodField({"name": str}, read=mounts.volume_read, written=True)], part="mounts"),
         "schedulingGroup": PodField(object, part="queues"),
         "resources": PodField({"limits": _OWN_AMOUNTS, "requests": _OWN_AMOUNTS}, part="ordinary"),

@@ -7,7 +7,8 @@ Writes  runtimeClassName, priorityClassName and schedulerName, the latter also i
         webhook, and denies another number than the class's (k8s.io/kubernetes plugin/pkg/admission/priority/admission.go, admitPod).
         RuntimeClass admission, too, runs after it (k8s.io/apiserver pkg/admission/plugin/webhook/mutating/reinvocationcontext.go)
 Checks  ``require.maxRuntime``, except for DaemonSets. On validate also that a deadline is there
-Never   changes a field that is written; fills in names for a DaemonSet's or a mirror pod; gives by default less time than the author
+Never   changes a field that is written; fills in names for a DaemonSet's or a mirror pod, or the runtime class of nodes with Linux for a
+        pod on Windows; gives by default less time than the author
         expects; names a scheduler for a pod of a queue or on a node, or beside a ``default.queue`` whose system has its own; gives by
         a GPUPolicy a priority class that no ClusterGPUPolicy allows
 """
@@ -131,7 +132,7 @@ RUNTIME_CLASS = FilledField(
     name="runtimeClassName",
     default="runtimeClass",
     values=_named("runtime_class"),
-    is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("runtimeClassName"),
+    is_open=lambda plan: plan.actor.fills and not plan.pod.spec.get("runtimeClassName") and not plan.pod.is_windows,
 )
 PRIORITY_CLASS = FilledField(
     rule="priority_class",

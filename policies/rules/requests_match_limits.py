@@ -23,6 +23,7 @@ from policies.fixes import equalize, round_amounts
 from policies.messages import At, Phrase, cut_text, phrase
 from policies.planning.plan import Plan
 from policies.planning.requirements import Demands
+from policies.pods.unlisted_accelerators import is_extended
 from policies.request import Request
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Violation, at_field
@@ -115,6 +116,18 @@ def undecodable(pod: Pod, snapshot: Snapshot) -> Iterator[Violation]:
             wrong = _unreadable(container, name) if snapshot.resource(name) is not None else None
             if wrong is not None and not _is_quantity(wrong[1]):
                 yield _no_count(container, name, wrong, ())
+
+
+def denied_amounts(pod: Pod) -> Iterator[Violation]:
+    """Yield a violation for each amount of an extended resource that the API server denies in a pod and in the template of a workload: no
+    whole number, or a request that is not its limit (pkg/apis/core/validation ValidateContainerResourceRequirements)."""
+    for container in pod.containers:
+        for name in sorted(filter(is_extended, container.resource_names)):
+            wrong = _unreadable(container, name)
+            if wrong is not None:
+                yield _no_count(container, name, wrong, ())
+            elif not _zero(container, name):
+                yield from _mismatch(container, name, ())
 
 
 def _is_quantity(amount: Any) -> bool:

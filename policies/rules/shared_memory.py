@@ -56,8 +56,7 @@ def _size(demands: Demands) -> TightestLimit | None:
 
 def _shares_its_hosts(plan: Plan) -> bool:
     """Return whether /dev/shm of its containers is the host's (hostIPC), or does not exist (Windows)."""
-    spec = plan.pod.spec
-    return spec.get("hostIPC") is True or mapping_at(spec, "os", ("spec",)).get("name") == "windows"
+    return plan.pod.spec.get("hostIPC") is True or plan.pod.is_windows
 
 
 def _has_gpus(plan: Plan, container: Container) -> bool:

@@ -191,6 +191,13 @@ class _SpotReader:
                 found.append((word, at, amount))
                 if name is not None:
                     named[word] = name[0]
+        listed: dict[str, list[Path]] = {}
+        for at, word in self._found(one.each) if one.each else ():
+            if not isinstance(word, str):
+                raise self.document.error(at, f"must be the name of a resource; found {kind_of(word)}")
+            listed.setdefault(word, []).append(at)
+        found += [(word, places[0], len(places)) for word, places in listed.items() if word]
+        self._claims(one)
         for word, at, amount in found:
             number = self._container(one.container)
             self._expect_amounts(number, one.side)
@@ -198,6 +205,16 @@ class _SpotReader:
             self._put(pod, at, None, amount)
             if word in named:
                 self.parts.append(PodPart(pod, named[word], None))
+
+    def _claims(self, devices: DeviceFields) -> None:
+        """Read which resource claims of the pod a container uses."""
+        for at, value in self._found(devices.claims) if devices.claims else ():
+            claim = map_at(self.document, value, at, null=False)
+            if name := claim.get("claimName"):
+                number = self._container(devices.container)
+                uses = {"name": name, **({"request": claim["requestName"]} if claim.get("requestName") else {})}
+                others = (self.spec["containers"][number].get("resources") or {}).get("claims") or []
+                self._put(("spec", "containers", number, "resources", "claims"), at, None, [*others, uses])
 
     def _expect_amounts(self, number: int, side: str) -> None:
         """Raise InputError if the container's resources are something else than amounts."""

@@ -15,10 +15,12 @@ from kube.tree import Path, Raw, value_at
 from policies.document import Document, InputError
 from policies.pods.actors import QUEUE_NAME
 from policies.pods.queue_systems import VOLCANO_JOB
+from policies.request import SingleRun
 from policies.workloads import parts, pod_schema
 from policies.workloads.described import Described, Texts, described
 from policies.workloads.in_queue import in_kueue, in_volcano
 from policies.workloads.parts import Parts, PodPart
+from policies.workloads.single_runs import find_single_run
 from policies.workloads.templates import expand, find_pod_maker, steps, templates, workload_of
 
 Find = Callable[[Sequence[tuple[str, str]], str, str], "Document | None"]
@@ -86,6 +88,7 @@ class Templated:
     "torch-distributed"``."""
     unread: tuple[InputError, ...] = ()
     """Fields of the pod whose form can't be read."""
+    single_run: SingleRun | None = None
 
 
 def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around = ALONE) -> Iterator[Templated | InputError]:
@@ -215,6 +218,7 @@ def _templated(one: Described, owner: Owner, maker: PodMaker, value: Raw, elsewh
         parts=one.parts,
         elsewhere=elsewhere,
         unread=one.unread,
+        single_run=find_single_run(value, one.at, owner.workload),
     )
 
 

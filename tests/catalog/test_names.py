@@ -89,3 +89,22 @@ def test_a_taint_of_a_node_that_goes_away_is_never_tolerated(key: str) -> None:
     """A pod placed there would be taken away again."""
     assert CatalogNames(CATALOG).never_tolerated(key)
     assert not CatalogNames(CATALOG).never_tolerated("nvidia.com/gpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("CronJob", "write Job"),
+        ("cronjobs", "write Job"),
+        ("Rollout", "write Deployment"),
+        ("TrainJob", "write Job"),
+        ("Pod", "remove workloads to match every pod"),
+        ("Deploymnt", ""),
+    ],
+)
+def test_a_kind_whose_pods_are_those_of_another_is_explained(name: str, written: str) -> None:
+    """Its name matches no pod: the message names the kind that its pods show, and not the nearest spelling."""
+    explained = CatalogNames(CATALOG).explain("workloads", name)
+    assert explained.endswith(written)
+    assert bool(explained) is bool(written)
+    assert CatalogNames(CATALOG).explain("families", name) == ""

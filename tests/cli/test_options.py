@@ -61,7 +61,7 @@ def test_a_snapshot_is_built() -> None:
 def test_of_a_cluster_nodes_tell_what_is_not_given() -> None:
     """Platforms and MIG strategy are detected as by the servers; what is given stands, and the options as parsed don't change."""
     args = parsed("--platforms", "gke")
-    assert sources_from(as_of_a_cluster(args)) == Sources(platforms=("gke",), mig_strategy=AUTO)
+    assert sources_from(as_of_a_cluster(args)) == Sources(platforms=("gke",), mig_strategy=AUTO, follows_server=frozenset({"queues"}))
     assert sources_from(as_of_a_cluster(parsed())) == of_a_cluster(Sources())
     assert sources_from(args) == Sources(platforms=("gke",))
 

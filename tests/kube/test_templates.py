@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kube.templates import bare_pod, merge_strategic, pods_at_once, with_defaults
+from kube.templates import bare_pod, merge_strategic, pods_at_once, rolling_update, with_defaults
 
 
 def test_defaults_are_those_that_rules_read() -> None:
@@ -70,6 +70,26 @@ def test_a_list_without_names_is_no_patch(containers: Any) -> None:
     """Kubernetes denies it too."""
     with pytest.raises(ValueError, match="containers must be a list of maps, each with its name"):
         merge_strategic(UNDER, {"containers": containers})
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, (1, 0)),
+        ({"replicas": 3}, (1, 0)),
+        ({"replicas": 4}, (1, 1)),
+        ({"replicas": 8, "strategy": {"rollingUpdate": {"maxSurge": "50%", "maxUnavailable": 0}}}, (4, 0)),
+        ({"replicas": 1, "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "25%"}}}, (0, 1)),
+        ({"replicas": 0}, (0, 1)),
+        ({"strategy": {"type": "Recreate"}}, None),
+        ({"strategy": {"rollingUpdate": {"maxSurge": "many"}}}, None),
+        ({"strategy": {"rollingUpdate": {"maxSurge": "1"}}}, None),
+        ({"replicas": "x"}, None),
+    ],
+)
+def test_how_a_deployment_replaces_its_pods(spec: dict[str, Any], expected: tuple[int, int] | None) -> None:
+    """A surge is rounded up, what may be missing down; where both come to nothing, one pod may be missing."""
+    assert rolling_update({"spec": spec}) == expected
 
 
 COUNTED: list[tuple[Any, tuple[str | int, ...], int]] = [

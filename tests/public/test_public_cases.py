@@ -3,7 +3,8 @@ the report was resolved and from Kubernetes' own rules. The outcome was written 
 
 A file of cases has ``firstRun`` (the commit of the code that the cases first ran on) and ``cases``. Keys of a case:
 
-- ``id``; ``source``: address or finding; ``about``: what happened there; ``changed``: why the outcome was changed after the first run.
+- ``id``; ``source``: the address of the report, or the project whose manifests or rules it follows (``own``: a trial of ours); ``about``:
+  what happened there; ``changed``: why the outcome was changed after the first run.
 - ``run``: a command, or a list of commands whose outputs are read together. ``@x`` is the input file ``IDx``, and a name of a file in
   ``inputs`` is that file. ``LIBRARY`` is the folder of the shipped policies, ``DEFAULT`` berth-default. ``why``, ``scan`` and
   ``effective`` run as text and as JSON.

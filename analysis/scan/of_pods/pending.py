@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from analysis.admission_preview import Admission
 from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason
-from analysis.scan.of_nodes.node_pools import categories, letters, machines_named
+from analysis.scan.of_nodes.node_pools import categories, letters
+from analysis.scan.of_pods.rollouts import Rollouts
 from analysis.scan.seen import GpuPod, ScannedCluster
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, wants
@@ -26,15 +27,6 @@ _FAR = {"capacity": 0, "ports": 0, "unschedulable": 0, "not-ready": 0, "label": 
 """How far each obstacle keeps a place: what ends by itself least, then what a toleration or a limit fixes, then another kind of node."""
 
 
-class Pools(NamedTuple):
-    """NodePools that are no places for a pod with a GPU, or not certainly."""
-
-    plain: frozenset[str]
-    """See ``without_gpus``."""
-    blind: frozenset[str]
-    """See ``blind``."""
-
-
 class PodObstacles(NamedTuple):
     """What is in the way of one pod."""
 
@@ -49,18 +41,21 @@ class PodObstacles(NamedTuple):
 def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
     """Yield each pod without a node, but those that misspell what they ask for."""
     judged: dict[int, PodObstacles] = {}
-    pools = Pools(without_gpus(seen), blind(seen))
+    plain, rolling = without_gpus(seen), Rollouts(seen)
     for pod in seen.pods:
         if pod.stored.node or any(name in seen.catalog.misspellings for name in pod.names):
             continue
         whole = seen.cluster.waiting.get((pod.stored.namespace, pod.stored.name), pod.raw)
-        now = judged.get(id(whole)) or judged.setdefault(id(whole), find_obstacles(whole, seen, pools))
+        now = judged.get(id(whole)) or judged.setdefault(id(whole), find_obstacles(whole, seen, plain))
+        if now.known == "later" and (wait := rolling.find_wait(pod, now.reasons)):
+            yield Hit("rollout-waits", pod, wait, None, ("Deployment",))
+            continue
         kind: Kind = "never-fits" if now.never else "pending"
         values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged))
-        yield Hit(kind, pod, values, _fixed(pod, whole, now, seen, admission, pools))
+        yield Hit(kind, pod, values, _fixed(pod, whole, now, seen, admission, plain))
 
 
-def _fixed(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, admission: Admission, pools: Pools) -> bool | None:
+def _fixed(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, admission: Admission, plain: frozenset[str]) -> bool | None:
     """Return whether policies would have given it a place; None where no place is missing, so that they can fix nothing."""
     if now.known != "never":
         return None
@@ -68,18 +63,19 @@ def _fixed(pod: GpuPod, whole: Raw, now: PodObstacles, seen: ScannedCluster, adm
     if not patch:
         return False
     patched = wants(apply_patch(whole, patch))
-    return any(outlook(found) != "never" for _, found in _places(patched, seen, pools))
+    return any(outlook(found) != "never" for _, found in _places(patched, seen, plain))
 
 
-def find_obstacles(whole: Raw, seen: ScannedCluster, pools: Pools) -> PodObstacles:
+def find_obstacles(whole: Raw, seen: ScannedCluster, plain: frozenset[str]) -> PodObstacles:
     """Return what is in the way of a pod that asks for devices."""
     wanted = wants(whole)
-    places = list(_places(wanted, seen, pools))
+    places = list(_places(wanted, seen, plain))
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
     unjudged = in_order((*wanted.unjudged, *seen.fleet.unchecked(wanted)))
-    return PodObstacles(known, never, tuple(_reasons(places, wanted)), unjudged)
+    reasons = _reasons(places, wanted) if places or not seen.fleet.open_ended else ()  # without a node that may be read nothing is lacking
+    return PodObstacles(known, never, tuple(reasons), unjudged)
 
 
 class _PendingPlace(NamedTuple):
@@ -103,19 +99,7 @@ def without_gpus(seen: ScannedCluster) -> frozenset[str]:
     return frozenset(found)
 
 
-def blind(seen: ScannedCluster) -> frozenset[str]:
-    """Return the NodePools that name only machines whose GPUs their platform does not see: nothing is made of them for a pod with a GPU,
-    unless a NodeOverlay gives Karpenter those GPUs."""
-    found, detector = set(), Detector(seen.catalog)
-    for name, pool in seen.cluster.facts.nodepools.items():
-        if (platform := seen.catalog.platforms.get(detector.of_pool(pool).platform)) is not None:
-            named, unseen = machines_named(pool, platform, seen.catalog)
-            if named and named == unseen:
-                found.add(name)
-    return frozenset(found)
-
-
-def _places(wanted: Wants, seen: ScannedCluster, pools: Pools) -> Iterator[tuple[_PendingPlace, tuple[Blocker, ...]]]:
+def _places(wanted: Wants, seen: ScannedCluster, plain: frozenset[str]) -> Iterator[tuple[_PendingPlace, tuple[Blocker, ...]]]:
     """Yield each group of nodes with what is in the way on the node of it that comes nearest, and each NodePool."""
     fleet: Fleet = seen.fleet
     for group in fleet.groups:
@@ -130,15 +114,8 @@ def _places(wanted: Wants, seen: ScannedCluster, pools: Pools) -> Iterator[tuple
             what, name = seen.nodes[group.nodes[0].name].group
             yield _PendingPlace(f"{what} {name}", len(group.nodes)), nearest
     for pool in fleet.pools:
-        if pool.name not in pools.plain:
-            unseen = tuple(_unseen(wanted)) if pool.name in pools.blind else ()
-            yield _PendingPlace(f"new nodes of NodePool {pool.name}", 0), (*blockers(wanted, pool, fleet), *unseen)
-
-
-def _unseen(wanted: Wants) -> Iterator[Blocker]:
-    for name, need in wanted.requests.items():
-        if "/" in name:
-            yield Blocker("machines", name, need=need, certain=False)
+        if pool.name not in plain:
+            yield _PendingPlace(f"new nodes of NodePool {pool.name}", 0), blockers(wanted, pool, fleet)
 
 
 def _distance(found: tuple[Blocker, ...]) -> tuple[int, int, int]:

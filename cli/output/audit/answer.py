@@ -9,10 +9,12 @@ from typing import Any
 
 from analysis.audit.ledger import AuditedPod, Ledger
 from analysis.audit.outcomes import FINDINGS, Finding
+from analysis.conditions.server_options import UsedPlatforms, describe_platforms, platforms_value
 from analysis.scan.exposure import Exposure, exposure
 from cli.output.html_page import ALL, format_audit_html
 from cli.output.table import OutputTable
 from cli.terminal.screen import PLAIN, Terminal
+from documents.printable import counted
 from policies.state.snapshot import Snapshot
 from sources.scanned_cluster import age
 
@@ -56,20 +58,24 @@ class AuditLine:
         return self.namespace, self.policy, self.mode, str(self.pods), str(self.gpus), usd, *map(str, counts)
 
 
-def format_answer(form: str, ledger: Ledger, snapshot: Snapshot, screen: Terminal = PLAIN) -> str:
+def format_answer(form: str, ledger: Ledger, snapshot: Snapshot, platforms: UsedPlatforms, screen: Terminal = PLAIN) -> str:
     """Return the answer as ``table``, ``json``, ``csv`` or ``html``."""
     found = audit_lines(ledger, snapshot)
     counts = OutputTable(HEADS, [line.cells for line in found])
     if form == "json":
-        value = {"policies": [_value(line) for line in found], "workloads": list(workloads(ledger))}
+        value = {
+            "platforms": platforms_value(platforms),
+            "policies": [_value(line) for line in found],
+            "workloads": list(workloads(ledger)),
+        }
         return json.dumps(value, indent=2) + "\n"
     if form == "csv":
         return counts.csv(COLUMNS)
     nothing = [] if found else ["No pod requests an accelerator."]
-    summary = summarize_audit(ledger)
+    summary, where = summarize_audit(ledger), f"Platforms: {describe_platforms(platforms)}."
     if form == "html":
-        return format_audit_html("berth audit", [summary, *nothing], counts, _results(ledger))
-    return "".join(f"{line}\n" for line in nothing or [*counts.text(screen), "", summary])
+        return format_audit_html("berth audit", [summary, where, *nothing], counts, _results(ledger))
+    return "".join(f"{line}\n" for line in nothing or [*counts.text(screen), "", summary, where])
 
 
 def audit_lines(ledger: Ledger, snapshot: Snapshot) -> list[AuditLine]:
@@ -133,4 +139,4 @@ def summarize_audit(ledger: Ledger) -> str:
     pods = ledger.pods.values()
     deny = sum(any(outcome.finding == "would-deny" for outcome in pod.outcomes) for pod in pods)
     change = sum(any(outcome.finding == "would-change" for outcome in pod.outcomes) for pod in pods)
-    return f"Of {len(pods)} pods with accelerators, policies in Audit or Warn would change {change} and deny {deny}."
+    return f"Of {counted(len(pods), 'pod')} with accelerators, policies in Audit or Warn would change {change} and deny {deny}."

@@ -11,7 +11,7 @@ from itertools import islice
 
 from catalog import Catalog, Resource
 from catalog.nearest import nearest, nearest_slice, of_model
-from kube.tree import Path
+from kube.tree import Path, dotted
 from policies.fixes import respell_label
 from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.constraints import Constraint, fields, meet, who
@@ -23,10 +23,11 @@ from policies.planning.plan import Plan
 from policies.planning.requirement_words import NODE_SELECTOR, author_path, list_constraints, place_of_label
 from policies.pods import unlisted_accelerators
 from policies.pods.annotations import TEMPLATE
+from policies.request import Request
 from policies.rules.node_affinity import NAME
 from policies.verdict import Remark
 
-PLACE = "BERTH-221"
+PLACE, ENDS = "BERTH-221", "BERTH-247"
 _MOST_TEXT = 48
 """characters of what a policy wants, so that what to type stands within the first 200"""
 _MOST_SLICES = 5
@@ -184,6 +185,24 @@ def chosen_nodes(plan: Plan, *, all_written: bool) -> Iterator[Remark]:
     if lost is not None:
         by = narrowing[0].by
         yield Remark(code=PLACE, found=_machine(narrowing, *_label(plan, *lost), by), rule=NAME, policies=by)
+
+
+def ended_runs(request: Request, plan: Plan) -> Iterator[Remark]:
+    """Yield the remark that policies send a pod to spot whose workload ends with the first interruption."""
+    run = request.single_run
+    by = who(plan.on_axis("capacity")) if run is not None and plan.spot else ()
+    if run is None or not by:
+        return
+    label = next(_labels_that_stay(plan), None)
+    stays = phrase("stay") if label is None else phrase("stays", selector=At(NODE_SELECTOR), key=label[0], value=label[1])
+    found = phrase(run.cause, field=dotted(run.path), stays=stays, policies=by)
+    yield Remark(code=ENDS, found=found, rule=NAME, policies=by)
+
+
+def _labels_that_stay(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the labels by which nodes show that they are on demand."""
+    for cell in plan.space.cells:
+        yield from cell.table.platform.capacity.get("on-demand", {}).items()
 
 
 def _machine(narrowing: Sequence[Constraint], key: str, value: str, policies: tuple[str, ...]) -> Phrase:

@@ -37,6 +37,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     yield from of_terms
     plans = [term for term in found if term.alternatives]
     if plans:
+        yield from remarks.ended_runs(request, plan)
         yield from remarks.chosen_nodes(plan, all_written=not any(remark.code == INEXPRESSIBLE for remark in of_terms))
     moved = 0
     for term in plans:

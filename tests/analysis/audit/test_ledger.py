@@ -73,7 +73,7 @@ def test_nothing_is_reported_of_pods_that_are_right() -> None:
     ledger.put(audited("p2", WORKLOADS[0], outcome(POLICIES[0])))
     found = ledger.report(WORKLOADS[0], OPEN_REPORTS)
     assert found is not None
-    assert found["summary"]["pass"] == 5
+    assert found["summary"] == {"fail": 0, "warn": 1, "pass": 1}
 
 
 def test_a_pod_with_the_same_findings_changes_nothing() -> None:

@@ -16,6 +16,7 @@ from analysis.audit.workload_report import (
     OPEN_REPORTS,
     POLICY_REPORTS,
     ReportedWorkload,
+    count_by_result,
     group_by_outcome,
     report,
 )
@@ -48,7 +49,8 @@ def pods(count: int, node: str = "n") -> list[StoredPod]:
 
 
 def made(*outcomes: AuditResult, workload: ReportedWorkload = JOB, count: int = 3, api_version: str = OPEN_REPORTS) -> dict[str, Any]:
-    return report(workload, group_by_outcome((pod, one, 2, 1.5) for one in outcomes for pod in pods(count)), 4, api_version)
+    found = group_by_outcome((pod, one, 2, 1.5) for one in outcomes for pod in pods(count))
+    return report(workload, found, count_by_result([outcomes] * count), api_version)
 
 
 def test_pods_with_one_outcome_are_one_result() -> None:
@@ -82,7 +84,7 @@ def test_a_denial_fails_and_comes_first() -> None:
         ("warn", "not-as-enforced"),
         ("warn", "would-change"),
     ]
-    assert found["summary"] == {"pass": 4, "fail": 2, "warn": 2}
+    assert found["summary"] == {"pass": 0, "fail": 3, "warn": 0}
     assert found["results"][1]["properties"]["codes"] == "BERTH-104"
     assert found["results"][1]["message"].startswith("BERTH-104: a fact; a fix")
 
@@ -113,7 +115,7 @@ def test_it_is_bounded_and_says_what_it_leaves_out() -> None:
     found = made(*many)
     assert len(found["results"]) == MOST_RESULTS
     assert found["metadata"]["annotations"] == {"berth.dev/results-left-out": str(60 - MOST_RESULTS)}
-    assert found["summary"]["warn"] == 60
+    assert found["summary"] == {"pass": 0, "fail": 0, "warn": 3}
     patches = [one["properties"].get("patch", "") for one in found["results"]]
     assert 0 < sum(map(len, patches)) <= MOST_PATCHES
     assert [one["properties"].get("patchBytes") for one in found["results"] if "patch" not in one["properties"]] == ["1994"] * 12
@@ -130,6 +132,12 @@ def test_it_is_of_the_kind_that_the_cluster_has(api_version: str, kind: str) -> 
 
 def test_pending_pods_are_counted() -> None:
     """They wait, and what is found of them may be why."""
-    found = report(JOB, group_by_outcome((pod, outcome(), 1, None) for pod in [*pods(2), *pods(3, node="")]), 0, OPEN_REPORTS)
+    found = report(JOB, group_by_outcome((pod, outcome(), 1, None) for pod in [*pods(2), *pods(3, node="")]), {}, OPEN_REPORTS)
     properties = found["results"][0]["properties"]
     assert (properties["pods"], properties["pending"], "usdPerHour" in properties) == ("5", "3", False)
+
+
+def test_each_pod_counts_once() -> None:
+    """By the gravest of its findings; of one without any it passes, however many policies apply."""
+    several = [[outcome(), outcome("would-deny")], [outcome(), outcome("not-as-enforced", mode="Enforce")], [], []]
+    assert count_by_result(several) == {"fail": 1, "warn": 1, "pass": 2}

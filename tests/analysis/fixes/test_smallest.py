@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -12,16 +13,17 @@ from analysis.admission_preview import AdmittedPod
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import SearchResult, runs, smallest
 from kube.node import Occupant
+from policies.fixes import respell_label
 from policies.messages import phrase
 from policies.placement.fleet import Fleet, best, blockers, fleet_of
-from policies.verdict import Violation
+from policies.verdict import Remark, Violation
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
 from tests.support.scheduling import random_places
 from tests.support.scheduling.every_change import admitted_as, fits_after
 from tests.support.scheduling.node_pools import node_pool, of_families, tables
 
-GPU = "nvidia.com/gpu"
+GPU, GPU_NAME = "nvidia.com/gpu", "karpenter.k8s.aws/instance-gpu-name"
 SEARCHED = count(12, 100)
 
 
@@ -165,3 +167,22 @@ def test_no_smaller_change_is_found_by_searching_all(seed: int) -> None:
     fewer = 2 if found is None else len(found.steps) - 1
     for steps in range(1, min(fewer, 2) + 1):
         assert (smaller := fits_after(pod, fleet, steps)) is None, f"{found} for {pod}, but {smaller}"
+
+
+def _misspelt(pod: dict[str, Any]) -> AdmittedPod:
+    """The pod as it is admitted, with the remark on the values that its selector misspells."""
+    written = pod["spec"].get("nodeSelector", {}).get(GPU_NAME)
+    fixes = respell_label(GPU_NAME, "h100-sxm", "h100") if written == "h100-sxm" else ()
+    remark = Remark(code="BERTH-201", found=phrase("new", where="spec.nodeSelector", key=GPU_NAME, value="h100-sxm"), fixes=fixes)
+    return replace(admitted_as(pod), remarks=(remark,))
+
+
+def test_a_misspelt_value_is_spelt_right_before_any_other_is_taken() -> None:
+    """A node that happens to have another GPU is not what the author meant; where it is unknown what a NodePool makes, neither is that."""
+    pod = _pod(nodeSelector={GPU_NAME: "h100-sxm"})
+    other = _node("t4", labels={GPU_NAME: "t4"})
+    for group, then in (("karpenter.k8s.aws", None), ("example.com", "unknown")):
+        result = smallest(pod, _fleet(other, node_pool("gpu", group=group)), catalog(), _misspelt)
+        assert (_mended(result, pod)["nodeSelector"], result.then) == ({GPU_NAME: "h100"}, then)
+    alone = smallest(pod, _fleet(other), catalog(), _misspelt)
+    assert _mended(alone, pod)["nodeSelector"] == {GPU_NAME: "t4"}, "nothing else is there"

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.admission.manifests import read_manifest
 from analysis.admission_preview import Admission
 from analysis.why import values
 from analysis.why.explain import Explainer
@@ -16,6 +17,7 @@ from analysis.why.surroundings import Surroundings
 from catalog.prices import prices
 from cli.inspect import why_text as text
 from kube.node import Occupant
+from policies.document import Document
 from policies.placement.fleet import fleet_of
 from policies.state.updater import Options, Updater
 from tests.support.generators.random_worlds import catalog
@@ -250,6 +252,73 @@ def test_a_pod_without_a_queue_says_nothing_of_one() -> None:
     assert _explained(labelled, unread={"workloads": "you may not list workloads in namespace n"}).queue is None
 
 
+def _deployment(**spec: Any) -> Raw:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "llm"}, "spec": {"replicas": 1, **spec}}
+
+
+def _of_replica_set(pod: Raw, uid: str, **metadata: str) -> Raw:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"llm-{uid}", "uid": uid, "controller": True}
+    return {**pod, "metadata": {**pod["metadata"], **metadata, "ownerReferences": [owner]}}
+
+
+def _rolling(old: Raw, *owners: Raw) -> Explanation:
+    """A new pod of a Deployment on a node of one GPU, which another pod holds."""
+    new = _of_replica_set(_pod(), "new")
+    return _explained(new, _node("a", 1), occupants=[Occupant("a", {GPU: 1})], owners=owners, siblings=[old, new])
+
+
+def test_a_rolling_update_that_waits_for_its_own_old_pod() -> None:
+    """By default one pod more is started first, and none may be missing: the GPU of the old one never becomes free."""
+    old = _of_replica_set(_pod(nodeName="a", status={"phase": "Running"}), "old", name="llm-old-x")
+    found = _rolling(old, _deployment())
+    assert found.rollout is not None
+    assert (found.rollout.deployment, found.rollout.surge, found.rollout.holders) == ("llm", 1, ("llm-old-x",))
+    shown = _text(found)
+    assert f"(maxSurge 1, maxUnavailable 0), and llm-old-x of the same Deployment holds the {GPU} that it waits for.\n" in shown
+    assert "kubectl patch deployment llm -n n -p '{" in shown
+    assert "It needs no change" not in shown
+    assert values.explanation_value(found)["rollingUpdate"]["holders"] == ["llm-old-x"]
+    service = {"kind": "InferenceService", "metadata": {"name": "llm"}}
+    assert "maxSurge: 0 and maxUnavailable: 1 in InferenceService llm, which writes the Deployment.\n" in _text(
+        _rolling(old, _deployment(), service)
+    )
+
+
+def test_a_deployment_of_a_file_that_starts_such_an_update() -> None:
+    """It is held against the one that it replaces: with the same template no pod is replaced."""
+    labels: Raw = {"matchLabels": {"app": "llm"}}
+    template: Raw = {"metadata": {"labels": {"app": "llm"}}, "spec": _pod()["spec"]}
+    proposed = _deployment(template=template, selector=labels)
+    proposed["metadata"]["namespace"] = "n"
+    old = _of_replica_set(_pod(nodeName="a", status={"phase": "Running"}), "old", name="llm-old-x")
+    places = [_node("a", 1)]
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply({("Node", "", "a"): places[0]}).snapshot
+    fleet = fleet_of(places, catalog=catalog(), tables=snapshot.tables, occupants=[Occupant("a", {GPU: 1})])
+    explainer = Explainer(Admission(snapshot), fleet, prices(catalog()))
+    manifest = read_manifest(Document(file="llm.yaml", value=proposed), catalog(), "n")
+    running = {**proposed, "spec": {**proposed["spec"], "template": {}}}
+    for before, waits in ((running, True), (proposed, False), ({}, False)):
+        found = explainer.of_manifest("deployment/llm", manifest, (), Surroundings(namespace="n", value=before, pods=[old]))
+        assert (found.rollout is not None) == waits
+    told = explainer.of_manifest("deployment/llm", manifest, (), Surroundings(namespace="n", value=running, pods=[old]))
+    assert "set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1 in llm.yaml.\n" in _text(told)
+
+
+def test_other_pods_that_wait_are_in_no_such_update() -> None:
+    """One of another strategy, one whose Deployment may miss a pod, and one whose GPU others hold."""
+    running: Raw = {"phase": "Running"}
+    old = _of_replica_set(_pod(nodeName="a", status=running), "old")
+    none_missing: Raw = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
+    for deployment in (_deployment(strategy={"type": "Recreate"}), _deployment(strategy=none_missing), _deployment(replicas=4)):
+        assert _rolling(old, deployment).rollout is None
+    assert _rolling(old).rollout is None
+    same = _of_replica_set(_pod(nodeName="a", status=running), "new")
+    ended = _of_replica_set(_pod(nodeName="a", status={"phase": "Failed"}), "old")
+    plain = _of_replica_set({**_pod(), "spec": {"nodeName": "a", "containers": [{}]}}, "old")
+    for other in (same, ended, plain):
+        assert _rolling(other, _deployment()).rollout is None
+
+
 def test_gates_are_named_with_their_owners() -> None:
     """By the domain of the name: a queue system's, or a workload's whose operator sets it. Until they are gone nothing is placed."""
     names = ("kueue.x-k8s.io/admission", "grove.io/podgang-pending-creation", "example.com/wait", "bare")
@@ -262,3 +331,78 @@ def test_gates_are_named_with_their_owners() -> None:
     value = values.explanation_value(found)
     assert (value["outlook"], "notChecked" in value) == ("later", False)
     assert value["schedulingGates"][0] == {"name": "kueue.x-k8s.io/admission", "system": "Kueue", "kind": ""}
+
+
+def _of_file(value: Raw, *, platforms: tuple[str, ...] = (AWS,), advised: bool = False) -> Explanation:
+    snapshot = Updater(catalog(), Options(platforms=platforms)).apply({}).snapshot
+    named = Updater(catalog(), Options(platforms=(AWS,))).apply({("ClusterGPUPolicy", "", "any"): ANY}).snapshot
+    manifest = read_manifest(Document(file="pod.yaml", value=value), catalog(), "n")
+    explainer = Explainer(Admission(snapshot), None, prices(catalog()), advised=Admission(named) if advised else None)
+    return explainer.of_manifest("pod/p", manifest, ())
+
+
+ANY: Raw = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "any"}, "spec": {"mode": "Enforce"}}
+
+
+def test_what_admission_says_needs_no_policy_and_no_node() -> None:
+    """A value that the catalog does not know is named where the cluster's policies and nodes can't be read."""
+    value = _pod(nodeSelector={"karpenter.k8s.aws/instance-gpu-name": "h100-sxm"})
+    assert _of_file(value, platforms=()).warnings == ()
+    (warning,) = _of_file(value, platforms=(), advised=True).warnings
+    assert (warning.remark.code, 'did you mean "h100"?' in warning.text) == ("BERTH-201", True)
+    assert _text(_of_file(value, advised=True)).splitlines()[1].startswith("  warning: BERTH-201: ")
+
+
+def test_what_kubernetes_itself_denies() -> None:
+    """A request that is not its limit, whichever policies there are, with the fix; a pod on a node is not explained so."""
+    value = _pod(2)
+    value["spec"]["containers"][0]["resources"]["requests"] = {GPU: "1"}
+    explained = _of_file(value)
+    assert (explained.state, explained.invalid, [one.code for one in explained.denials]) == ("denied", True, ["BERTH-101"])
+    shown = _text(explained)
+    assert "  Kubernetes itself, whatever the policies are\n    BERTH-101: container" in shown
+    assert explained.value["spec"]["containers"][0]["resources"]["requests"] == {GPU: "2"}
+    assert not _of_file(_pod(2)).invalid
+
+
+def _denied_by(message: str, **more: Any) -> Explanation:
+    """A Job whose pods are not created, with what the API server said of the last one."""
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "n", "uid": "1"}, "spec": {"template": _pod()}}
+    event = {"reason": "FailedCreate", "lastTimestamp": "2026-11-23T12:00:00Z", "message": message, "reportingComponent": "job-controller"}
+    read = Surroundings(namespace="n", value=job, events=[event], **more)
+    admission = Admission(Updater(catalog(), Options(platforms=(AWS,))).apply({}).snapshot)
+    return Explainer(admission, None, prices(catalog())).of_object("job/j", read, None)
+
+
+def test_pods_that_are_denied_because_berth_does_not_answer() -> None:
+    """They come by themselves; of another webhook nothing is said, nor of a policy that denied them."""
+    failed = 'Internal error occurred: failed calling webhook "{}": failed to call webhook: connect: connection refused'
+    assert "tries again" in _text(_denied_by(failed.format("validate.pods.berth.dev")))
+    for other in (failed.format("check.example.com"), 'admission webhook "validate.pods.berth.dev" denied the request: BERTH-111: 9 GPUs'):
+        assert not _denied_by(other).unanswered
+        assert "No policy would deny its pods as the policies are now; the message above says what denied them." in _text(_denied_by(other))
+
+
+def test_policies_that_could_not_be_read_are_not_said_to_deny_nothing() -> None:
+    """The message may name one of them."""
+    shown = _text(_denied_by("BERTH-111: 9 GPUs", unread={"ClusterGPUPolicy": "you may not list clustergpupolicies.berth.dev"}))
+    assert "Berth's policies could not be read here" in shown
+    assert "No policy" not in shown
+
+
+def test_the_policy_that_wants_a_label_is_named() -> None:
+    """What the author wants is of nobody else."""
+    wants_spot = {**FORBIDDING, "metadata": {"name": "spot"}, "spec": {"mode": "Enforce", "default": {"capacity": ["spot"]}}}
+    zone = {"topology.kubernetes.io/zone": "a"}
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply({("ClusterGPUPolicy", "", "spot"): wants_spot}).snapshot
+    fleet = fleet_of([_node("n")], catalog=catalog(), tables=snapshot.tables)
+    manifest = read_manifest(Document(file="pod.yaml", value=_pod(nodeSelector=zone)), catalog(), "n")
+    explained = Explainer(Admission(snapshot), fleet, prices(catalog())).of_manifest("pod/p", manifest, ())
+    shown = _text(explained)
+    assert "required; it has no such label (required by ClusterGPUPolicy/spot)\n" in shown
+    assert "label topology.kubernetes.io/zone=a is required; it has no such label\n" in shown
+    (place,) = values.explanation_value(explained)["places"]
+    assert {one["key"]: one.get("policies") for one in place["blockers"]} == {
+        "topology.kubernetes.io/zone": None,
+        "karpenter.sh/capacity-type": ["ClusterGPUPolicy/spot"],
+    }

@@ -21,6 +21,9 @@ class Names:
     def codes(self, known: str) -> frozenset[str]:
         return frozenset()
 
+    def explain(self, known: str, name: str) -> str:
+        return ""
+
 
 FAMILY = Name(noun="GPU family", known="families")
 HOST = Struct(

@@ -95,7 +95,7 @@ def test_what_policies_of_files_would_do_is_seen_before_anything_is_installed(ru
     assert (code, err) == (0, "")
     table = out.splitlines()
     assert table[0] == HEADS
-    rows = {(cells[0], cells[1]): cells[2:] for cells in (line.split() for line in table[1:-2])}
+    rows = {(cells[0], cells[1]): cells[2:] for cells in (line.split() for line in table[1:-3])}
     usd = rows["research", "(all)"][2]
     assert float(usd) > 10
     assert rows["research", "(all)"] == ["2", "9", usd, "1", "1", "2", "0", "0", "1"]
@@ -103,17 +103,19 @@ def test_what_policies_of_files_would_do_is_seen_before_anything_is_installed(ru
     assert rows["research", "ClusterGPUPolicy/few"] == ["Audit", "2", "9", usd, "0", "1", "0", "0", "0", "1"]
     assert rows["research", "ClusterGPUPolicy/taints"] == ["Enforce", "2", "9", usd, "0", "0", "2", "0", "0", "1"]
     assert rows["web", "(all)"] == ["2", "2", "0", "0", "2", "0", "0", "0"]
-    assert table[-1] == "Of 4 pods with accelerators, policies in Audit or Warn would change 1 and deny 1."
+    assert table[-2] == "Of 4 pods with accelerators, policies in Audit or Warn would change 1 and deny 1."
+    assert table[-1].startswith("Platforms: ")
+    assert table[-1].endswith(" (detected from Nodes and NodePools).")
 
 
 def test_policies_of_files_are_judged_as_if_in_audit(run: Run, bare: Cluster, policies: str) -> None:
     """Each alone, and none of them taken for what made the pods that run."""
     code, out, err = run("--kubeconfig", str(bare.kubeconfig), "--policies", policies, "--as", "Audit")
     assert (code, err) == (0, "")
-    rows = {(cells[0], cells[1]): cells[2:] for cells in (line.split() for line in out.splitlines()[1:-2])}
+    rows = {(cells[0], cells[1]): cells[2:] for cells in (line.split() for line in out.splitlines()[1:-3])}
     assert rows["web", "ClusterGPUPolicy/taints"][:3] == ["Audit", "2", "2"]
     assert {cells[-4] for cells in rows.values()} == {"0"}
-    assert out.endswith("Of 4 pods with accelerators, policies in Audit or Warn would change 4 and deny 1.\n")
+    assert "\nOf 4 pods with accelerators, policies in Audit or Warn would change 4 and deny 1.\n" in out
 
 
 def test_a_program_reads_the_patch_by_workload(run: Run, bare: Cluster, policies: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from sources.state import default_kubeconfig
-from tests.support.cluster.written_statuses import CAPPED, write_statuses
+from tests.support.cluster.written_statuses import CAPPED, forget_server, write_statuses
 from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
@@ -281,8 +281,19 @@ def test_an_unknown_namespace_of_a_cluster(run: Run, cluster: Cluster) -> None:
     assert (code, err) == (2, 'berth: cluster: there is no namespace "reserch"; did you mean "research"?\n')
 
 
+def test_the_platforms_are_those_of_the_server(run: Run, cluster: Cluster) -> None:
+    """Which its statuses show, to somebody who may list no nodes too."""
+    write_statuses(cluster, "Enforce")
+    code, out, err = run("-n", "research", "--kubeconfig", str(cluster.kubeconfig))
+    assert (code, err) == (0, "")
+    assert sections(out)["scope"].splitlines()[-1].split(maxsplit=1) == ["platforms", "karpenter-aws (those of the cluster's server)"]
+    _, out, _ = run("-n", "research", "--kubeconfig", str(cluster.kubeconfig), "--platforms", "gke", "-o", "json")
+    assert json.loads(out)["platforms"] == {"names": ["gke"], "source": "given"}
+
+
 def test_without_a_node_the_platform_is_not_known_and_said(run: Run, cluster: Cluster) -> None:
     """As the servers have it then: judged, not written."""
+    forget_server(cluster)
     code, _, err = run("-n", "web", "--kubeconfig", str(cluster.kubeconfig))
     assert code == 0
     assert err == "berth: no node shows the platform, so placement is checked but not written; set --platforms\n"
@@ -297,11 +308,12 @@ def test_who_may_only_view_the_namespace_is_told_which_role_to_ask_for(run: Run,
         2,
         'berth: cluster: you may not list clustergpupolicies.berth.dev; ask for the ClusterRole "berth-guardrails-view"\n',
     )
+    forget_server(cluster)
     reader = somebody(cluster, "reader", tmp_path, {"name": "view"}, {"name": "berth-guardrails-view", "everywhere": True})
     cluster.wait_for(lambda: run("--kubeconfig", reader)[0] == 0, "berth-guardrails-view to be enough")
     code, out, err = run("--kubeconfig", reader)
     assert err == "berth: assuming --platforms karpenter-aws\n"
-    assert out == run(*files("-n", "research"))[1]
+    assert out.replace("assumed; to set them, add --platforms", "set by --platforms") == run(*files("-n", "research"))[1]
 
 
 def test_who_may_read_nothing_is_told_so(run: Run, cluster: Cluster, tmp_path: Path) -> None:

@@ -51,10 +51,11 @@ def test_the_text_says_what_there_is_what_is_wrong_and_what_to_type(run: Run, re
         "  - PyTorchJob research/llama (2 pods, 14 GPUs, 38.43 USD/h): "
         "expected to run for more than 2h, on spot nodes of NodePool gpu-train"
     )
-    assert lines[-3:] == [
+    assert lines[-4:] == [
         "Berth's shipped policies would have fixed 3 of these 6 pods (15 GPUs, 38.43 USD per hour).",
         "They would have denied 1 pod, each with a fix.",
         "To see the changes, run berth scan --diff. To write policies in Audit for this cluster, run berth scan --suggest DIR.",
+        "Platforms: karpenter-aws (detected from Nodes and NodePools).",
     ]
 
 

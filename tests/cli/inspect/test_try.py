@@ -241,6 +241,10 @@ def test_namespace_and_its_labels(run: Any, policy: Path) -> None:
     ran = run(POD, elsewhere, options=("--namespace", "lab", "--namespace-labels", "team=research,tier=dev"))
     assert 'Pod "p": admitted with 2 edits' in ran.err
     assert 'Pod "q": admitted unchanged; no policy matches' in ran.err
+    assert "berth: --namespace-labels are the labels of namespace lab, not of other; for those, add -n other\n" in ran.err
+    alone = run(elsewhere, options=("--namespace-labels", "team=research"))
+    assert 'Pod "q": admitted with 2 edits' in alone.err
+    assert "--namespace-labels" not in alone.err
 
 
 def test_labels_of_the_wrong_form_are_denied(capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,6 +259,17 @@ def test_the_assumed_platform_is_said_once(run: Any) -> None:
     """Without --platforms karpenter-aws is assumed, in one line; with it nothing is said."""
     assert run(POD, JOB).err.count("karpenter-aws") == 1
     assert "assuming" not in run(POD, options=("--platforms", "gke")).err
+
+
+def test_a_platform_that_is_not_found_is_said_once(run: Any, tmp_path: Path) -> None:
+    """With --platforms auto and no node, node affinity is left out: the platform team learns it, if a policy has any."""
+    auto = ("--platforms", "auto")
+    assert "auto finds no platform" not in run(POD, options=auto).err
+    policy = tmp_path / "policy.yaml"
+    spec = {"mode": "Enforce", "require": {"families": {"in": ["hopper"]}}}
+    policy.write_text(json.dumps({"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": spec}))
+    assert run(POD, JOB, options=(*auto, "--policies", str(policy))).err.count("auto finds no platform") == 1
+    assert "auto finds" not in run(POD, options=("--platforms", "gke", "--policies", str(policy))).err
 
 
 def test_pods_without_accelerators_are_not_judged(run: Any) -> None:

@@ -172,7 +172,7 @@ def test_with_the_brake_on_no_policy_denies_anything(typed: Run, place: Cluster)
     try:
         code, out, err = typed("deploy/huge")
         assert (code, err) == (0, CAPPED)
-        assert "No Berth policy that is known here denies its pods" in out, "the quota does"
+        assert "No policy would deny its pods as the policies are now; the message above says what denied them." in out, "the quota does"
         assert "BERTH-111" not in out
         code, out, err = typed("deploy/huge", "--max-mode", "Enforce")
         assert (code, err) == (0, "")
@@ -243,6 +243,13 @@ def test_whoever_may_only_view_the_namespace(run: Run, place: Cluster, tmp_path:
     assert (code, err) == (0, "")
     assert "PodScheduled=False Unschedulable" in out
     assert "; you may not list nodes; " in out
+    assert "volcano" not in out, "the API server has no such kind"
+    kueue = "you may not list workloads.kueue.x-k8s.io in namespace research" in out
+    assert kueue == (place.api.call("GET", "/apis/kueue.x-k8s.io/v1beta1").status == 200)
+    for target, near in (("job/nosuch", "; "), ("job/trian", '; did you mean "train"?')):
+        code, _, err = run(target, "-n", "research", "--kubeconfig", kubeconfig)
+        assert code == 2
+        assert err.startswith(f"berth: {target}: is not in namespace research{near}"), "not that she may not read it"
     assert "--from nodes.yaml" in out
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("gpu-a", 8, [TEAM])]))
     _, out, _ = run("job/train", "-n", "research", "--kubeconfig", kubeconfig, "--from", str(tmp_path / "nodes.yaml"))
@@ -258,7 +265,8 @@ def untimed(out: str) -> Raw:
 
 def test_a_dump_is_explained_as_its_cluster(typed: Run, run: Run, place: Cluster, tmp_path: Path) -> None:
     """Each pod and workload has the same state, messages, places and fix; no cluster is read."""
-    file = dump(place, tmp_path, f"namespaces,nodes,pods,replicasets,deployments,jobs,events,{OURS}")
+    kinds = "namespaces,nodes,pods,replicasets,deployments,jobs,events,resourcequotas,limitranges,daemonsets"
+    file = dump(place, tmp_path, f"{kinds},{OURS}")
     for target in ("pod/waits", "pod/runs", "job/train", "deploy/huge"):
         _, expected, _ = typed(target, "-o", "json")
         _, shown, _ = run(target, "-o", "json", "-n", "research", "--from", file)
@@ -273,7 +281,10 @@ def test_a_manifest_that_is_not_created_yet(run: Run, tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod("new", 9)))
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
     code, out, err = run("-f", str(tmp_path / "pod.yaml"), "--from", str(tmp_path / "nodes.yaml"))
-    assert (code, err) == (0, "")
+    assert (code, err) == (
+        0,
+        f"berth: {tmp_path / 'nodes.yaml'}: has no policies, so berth-default is used; to use others, add --policies PATH\n",
+    )
     assert out.startswith("pod/new in namespace research: not created.\n")
     assert f"9 {GPU} requested; it has 8" in out
     assert "It can never be scheduled as written." in out
@@ -290,7 +301,8 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     assert code == 0
     assert "The smallest change (1 step) to the pod of job/train-:" in out
     assert "--fix fix.yaml, then kubectl create -f fix.yaml\n" in out
-    assert out.endswith("\nIncomplete: the dump has no pods, so the free amounts on nodes are unknown.\n")
+    assert "\nIncomplete: the dump has no pods, so the free amounts on nodes are unknown.\n" in out
+    assert out.endswith("\nPlatforms: none (detected from Nodes and NodePools).\n")
 
 
 @pytest.mark.parametrize(
@@ -312,7 +324,7 @@ def test_what_is_not_there(typed: Run) -> None:
     assert (code, out) == (2, "")
     assert err == 'berth: job/trian: is not in namespace research; did you mean "train"?\n'
     code, _, err = typed("pod/runs", "--fix", "/x/fix.yaml")
-    assert (code, err) == (2, "berth: /x/fix.yaml: was not written: there is no change to make\n")
+    assert (code, err) == (0, "berth: /x/fix.yaml was not written: there is no change to make\n")
 
 
 def test_odd_characters_stay_on_their_line(run: Run, tmp_path: Path) -> None:

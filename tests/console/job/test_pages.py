@@ -361,7 +361,7 @@ def test_of_a_cluster_owners_are_shown_to_those_who_may_list_them() -> None:
     page = seen((jobs,), pod="web/made-x")
     assert "kind: Job" not in page.text
     assert "kind: Pod" in page.text
-    assert "you may not list jobs in namespace web" in words(page)
+    assert "you may not list jobs.batch in namespace web" in words(page)
     assert seen((jobs,), workload="web/Job/made").status == 200, "the dump has it under any name; of a cluster Volcano's are looked for"
     assert source.kinds == {ListedKind("batch.volcano.sh", "jobs")}
     source.read.clear()

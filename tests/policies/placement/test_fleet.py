@@ -93,3 +93,21 @@ def test_groups_hide_nothing(random: Any) -> None:
     places = fleet_of(objects, catalog=catalog(), tables={}, occupants=[Occupant(random.choice(names), {GPU: 4}) for _ in range(4)])
     pod = random_places.pod(random, "p", names)
     assert best(pod, places) == min((outlook(blockers(pod, node, places)) for node in places.nodes), key=OUTLOOKS.index)
+
+
+def test_a_pool_of_an_unknown_class_never_takes_a_pod() -> None:
+    """It may: nothing else is in the way. A label of feature discovery is, as no machine has it before it runs."""
+    fleet = fleet_of([node_pool("p", group="example.com")], catalog=catalog(), tables=tables())
+    (pool,) = fleet.pools
+    unknown = Blocker("node-class", "example.com", certain=False)
+    assert blockers(_pod(1), pool, fleet) == (unknown,)
+    label, same = blockers(_pod(1, nodeSelector={"nvidia.com/gpu.product": "Tesla-T5"}), pool, fleet)
+    assert (label.kind, label.key, label.certain, same) == ("label", "nvidia.com/gpu.product", False, unknown)
+    assert blockers(_pod(1, nodeSelector={"example.com/size": "big"}), pool, fleet) == (unknown,)
+
+
+def test_a_pod_with_claims_is_never_certain_of_a_place() -> None:
+    """Whether devices are free for it is what drivers publish; what a node lacks is certain all the same."""
+    claims: dict[str, Any] = {"resourceClaims": [{"name": "gpu"}]}
+    assert _best(_pod(1, **claims), _node("a"), occupants=()) == "unknown"
+    assert _best(_pod(9, **claims), _node("a"), occupants=()) == "never"

@@ -250,3 +250,14 @@ def test_karpenters_simulated_cloud_keeps_little() -> None:
 @lru_cache(1)
 def _auto() -> Mapping[str, Table]:
     return tables_of(catalog(), ("eks-auto",), "mixed", frozenset(), (), frozenset())
+
+
+def test_machines_that_the_catalog_lacks_have_no_known_size() -> None:
+    """It has machines with GPUs alone; of a family that is newer or has none, neither size nor limits are checked."""
+    plain = {"spec": {"containers": [{"resources": {"requests": {"cpu": "500"}}}]}}
+    for families, pod in ((("m7i",), plain), (("p99",), _pod(8, cpu="500"))):
+        place = node_pool("gpu", requirements=[of_families(*families)], limits={"cpu": "1000"})
+        fleet = _fleet(place, _class(), _daemon(containers=[]))
+        assert _unchecked(pod, fleet) == ({"machineSizes", "nodePoolLimits"} if not _found(pod, fleet) else set())
+        assert best(pod, fleet) in ("now", "unknown")
+    assert _unchecked(plain, fleet_of([node_pool("web", requirements=[of_families("m7i")])], catalog=catalog(), tables=tables()))

@@ -145,3 +145,30 @@ def test_terms_that_leave_no_machine() -> None:
     h100, a100 = ({"key": gpu, "operator": "In", "values": [value]} for value in ("h100", "a100"))
     assert _kinds(_found(place, affinity=_terms([h100], [h100]))) == [("machines", gpu)]
     assert _found(place, affinity=_terms([h100], [a100])) == []
+
+
+def test_devices_that_the_cloud_does_not_count() -> None:
+    """EC2 reports no GPU of g6f: none is made for a pod with a GPU, unless somebody tells Karpenter of it; other machines are."""
+    (found,) = _found(pool(requirements=[of_families("g6f")]))
+    assert (found.kind, found.have, found.certain) == ("machines", 0, False)
+    assert found.found is not None
+    assert found.found.startswith("g6f.")
+    assert set(machines(read_wants(_pod_of(1)), pool(requirements=[of_families("g6f", "g5")]))).isdisjoint({"g6f.large"})
+
+
+def test_machines_of_another_vendor_are_named_by_what_they_have() -> None:
+    """g4ad has AMD's GPUs."""
+    (found,) = _found(pool(requirements=[of_families("g4ad")]))
+    assert (found.values, found.have, found.certain) == (("amd.com/gpu",), 0, True)
+
+
+def test_of_the_machines_that_a_pod_selects_the_largest_is_told() -> None:
+    """16 GPUs are on a p2.16xlarge; of L4 no machine has more than 8."""
+    gpu = "karpenter.k8s.aws/instance-gpu-name"
+    (found,) = _found(pool(), 16, nodeSelector={gpu: "l4"})
+    assert (found.key, found.have, found.found) == (GPU, 8, "g6.48xlarge")
+    assert _found(pool(), 16) == []
+
+
+def _pod_of(count: int) -> dict[str, Any]:
+    return {"spec": {"containers": [{"resources": {"limits": {GPU: count}}}]}}

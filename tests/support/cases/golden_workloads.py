@@ -1,5 +1,5 @@
-"""Golden cases of workloads in a queue of Kueue's: one YAML file is one workload, some policies and what is known of queues, and
-what its author is told."""
+"""Golden cases of workloads: one YAML file is one workload, some policies and what is known of queues, and what its author is told of
+the queue, and of runs that an interruption ends."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from analysis.admission_preview import preview_admission
 from analysis.kueue import places
+from policies.document import Document
 from policies.facts import admission_queues
 from policies.facts.cluster_facts import ClusterFacts, FactEntry
+from policies.request import Request
+from policies.rules.node_affinity.remarks import ENDS
 from policies.verdict import Verdict
-from policies.workloads.pods import Owner
+from policies.workloads.pods import Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
 from tests.support import snapshots
 from tests.support.cases import golden
@@ -23,7 +27,8 @@ NAMESPACE = "ml"
 
 
 class WorkloadCase(NamedTuple):
-    """``given``: ``workload``, ``policies`` and ``facts`` (Kueue's objects, all that there are). ``expected``: the sentences."""
+    """``given``: ``workload``, ``policies``, ``platforms`` and ``facts`` (Kueue's objects, all that there are). ``expected``: the
+    sentences."""
 
     path: Path
     given: dict[str, Any]
@@ -42,8 +47,13 @@ def verdict(case: WorkloadCase) -> Verdict:
     catalog, value = golden.catalog_with(), case.given["workload"]
     facts = ClusterFacts.from_objects(case.given.get("facts", ()))
     facts = facts.changed(FactEntry("followed", kind, value=True) for kind in admission_queues.KINDS)
-    snapshot = snapshots.build(golden.policies_of(case.given.get("policies", []), catalog), catalog, platforms=("gfd",), cluster=facts)
+    policies, platforms = golden.policies_of(case.given.get("policies", []), catalog), case.given.get("platforms", ("gfd",))
+    snapshot = snapshots.build(policies, catalog, platforms=platforms, cluster=facts)
     known = workload_of(catalog, value["apiVersion"], value["kind"])
     assert known is not None, case.path
     owner = Owner(api_version=value["apiVersion"], kind=value["kind"], name=value["metadata"]["name"], namespace=NAMESPACE, workload=known)
-    return Verdict(remarks=places.remarks(value, owner, snapshot.facts_for(NAMESPACE)))
+    of_namespace = snapshot.facts_for(NAMESPACE)
+    templated = [pod for pod in pods_of(Document(file="", value=value), owner, catalog) if isinstance(pod, Templated)]
+    requests = [Request(namespace=NAMESPACE, pod=pod.pod, single_run=pod.single_run) for pod in templated]
+    of_pods = (remark for request in requests for remark in preview_admission(request, of_namespace).remarks if remark.code == ENDS)
+    return Verdict(remarks=(*places.remarks(value, owner, of_namespace), *of_pods))

@@ -32,6 +32,13 @@ def write_statuses(cluster: Cluster, max_mode: Mode) -> None:
         cluster.api.patch(value, change, subresource="status")
 
 
+def forget_server(cluster: Cluster) -> None:
+    """Take the options of the server out of all statuses, as an earlier version leaves them."""
+    for kind in ("ClusterGPUPolicy", "GPUPolicy"):
+        for policy in cluster.api.list(API_VERSION, kind):
+            cluster.api.patch({**policy, "apiVersion": API_VERSION, "kind": kind}, {"status": {"server": None}}, subresource="status")
+
+
 OURS = "clustergpupolicies,gpupolicies,gpunodetemplates"
 
 

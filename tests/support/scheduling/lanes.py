@@ -133,7 +133,7 @@ def _occupant(random: Random, lane: str, node: Raw, number: int) -> Raw:
 
 
 def _pod(random: Random, lane: str) -> Raw:
-    requests = _chosen(random, {"cpu": (CPUS, 0.6), "memory": (MEMORIES, 0.5), "ephemeral-storage": (("10Gi", "500Gi"), 0.1)})
+    requests = _chosen(random, {"cpu": (CPUS, 0.6), "memory": (MEMORIES, 0.5), "ephemeral-storage": (("10Gi", "199Gi"), 0.1)})
     limits = {GPU: random.choice(("1", "1", "1", "2", "4", "8", "16"))}
     if random.random() < 0.2 and "memory" in requests:
         limits["memory"] = requests["memory"]

@@ -21,6 +21,24 @@ def pool(name: str, *requirements: Any, **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": {"template": {"spec": template}}}
 
 
+def _replica_set(uid: str) -> dict[str, Any]:
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "llm", "uid": "d", "controller": True}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": uid, "namespace": "ns", "uid": uid, "ownerReferences": [owner]},
+    }
+
+
+def _of_replica_set(uid: str, value: dict[str, Any]) -> dict[str, Any]:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": uid, "uid": uid, "controller": True}
+    return {**value, "metadata": {**value["metadata"], "ownerReferences": [owner]}}
+
+
+def _deployment(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "llm", "namespace": "ns"}, "spec": spec}
+
+
 def only(found: Scanned) -> tuple[str, str]:
     """The kind of the one finding about a pod that waits, and its fact."""
     (one,) = (*found.of("pending"), *found.of("never-fits"))
@@ -110,3 +128,22 @@ def test_what_the_scheduler_judges_besides_is_named() -> None:
     gated = pod("p", "ns", {GPU: 1}, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}], tolerations=[TOLERATION])
     kind, fact = only(scanned([node("n", GFD, {GPU: 2}), gated]))
     assert (kind, fact.partition("; ")[2]) == ("pending", "not checked here: scheduling gates")
+
+
+def test_a_rolling_update_that_waits_for_its_own_old_pod() -> None:
+    """A Deployment that may miss no pod keeps the old one until the new one is ready, which needs its GPU."""
+    old, new = _of_replica_set("old", pod("a", "ns", {GPU: 2}, on="n")), _of_replica_set("new", pod("b", "ns", {GPU: 2}))
+    sets = [_replica_set("old"), _replica_set("new"), node("n", GFD, {GPU: 2}), old, new]
+    (finding,) = scanned([*sets, _deployment(replicas=1)]).of("rollout-waits")
+    assert finding.where == ("Deployment", "ns", "llm")
+    assert finding.values == {"deployment": "llm", "surge": 1, "old": 1, "resource": GPU}
+    assert "and its old pods (1) hold the nvidia.com/gpu that is missing" in wording.fact(finding)
+    others = [
+        (_deployment(replicas=4), *sets),
+        (_deployment(strategy={"type": "Recreate"}), *sets),
+        (_deployment(replicas=1), *sets[:3], _of_replica_set("new", pod("a", "ns", {GPU: 2}, on="n")), new),
+        (_deployment(replicas=1), *sets[:3], pod("a", "other", {GPU: 2}, on="n"), new),
+    ]
+    for objects in others:
+        assert not scanned([*objects]).of("rollout-waits")
+        assert scanned([*objects]).of("pending")
