@@ -29,7 +29,7 @@ may make have of CPU, memory and storage for pods. ``nodePoolLimits``: limits th
 decide. ``queues``: whether a queue ever admits the workload. ``podAffinity`` to ``schedulingGates``: fields of the pod, which
 ``Wants.unjudged`` names. ``scheduler``: the rules of a scheduler other than kube-scheduler."""
 WORDS: Mapping[str, str] = {
-    "nodes": "nodes and NodePools that are unknown here",
+    "nodes": "nodes and NodePools",
     "podsOnNodes": "what pods on nodes use",
     "daemonSets": "DaemonSets",
     "nodeClasses": "what EC2NodeClasses keep of new machines",

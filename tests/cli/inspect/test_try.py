@@ -431,7 +431,8 @@ def test_what_only_the_platform_team_can_mend_is_told_once(run: Any, policy: Pat
     lines = ran.err.splitlines()
     assert len([line for line in lines if "BERTH-210" in line]) == 1
     assert len([line for line in lines if "BERTH-208" in line]) == 1
-    assert all(line.startswith("for the platform team: BERTH-2") for line in lines[-2:])
+    assert all(line.startswith("for the platform team: BERTH-2") for line in lines[-3:-1])
+    assert lines[-1] == "not checked: nodes and NodePools, ResourceQuotas, LimitRanges; to check them: berth why -f FILE"
     assert not any("warning: BERTH-2" in line for line in lines if "BERTH-201" not in line and "BERTH-125" not in line)
 
 
