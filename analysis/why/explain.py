@@ -18,7 +18,7 @@ from analysis.conditions.server_options import UsedPlatforms
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, PodChange, SearchResult, runs, smallest
 from analysis.fixes.steps import edits_of, steps_of
-from analysis.kueue import places
+from analysis.kueue import places, scheduler_limits
 from analysis.reviews import audience
 from analysis.why import denied, fixes, queued, rollouts
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
@@ -156,7 +156,7 @@ class Explainer:
             edits=pod.edits,
             refusals=pod.refusals,
             gates=read_gates(pod.pod, self._snapshot.catalog),
-            unchecked=tuple(self._unchecked_before(outcome.manifest)),
+            unchecked=tuple(self._unchecked_before(outcome.manifest, pod.pod)),
             pods=pods_at_once(outcome.manifest.value, pod.subject.template),
         )
         if base.state == "denied":
@@ -172,11 +172,13 @@ class Explainer:
         each = [(wants(one.pod), pods_at_once(outcome.manifest.value, one.subject.template)) for one in outcome.pods]
         return _gated(self._together(self._remedied(placed, outcome.manifest, pod.subject), each))
 
-    def _unchecked_before(self, manifest: Manifest) -> Iterator[Unchecked]:
+    def _unchecked_before(self, manifest: Manifest, pod: Raw) -> Iterator[Unchecked]:
         """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
         known = self._snapshot.cluster
         yield from find_unchecked(manifest.namespace, known)
-        if QUEUE_NAME in map_at(manifest.value, "metadata", "labels") and not places.knows_queue(manifest.value, manifest.namespace, known):
+        in_kueue = QUEUE_NAME in map_at(manifest.value, "metadata", "labels")
+        is_known = places.knows_queue(manifest.value, manifest.namespace, known) if in_kueue else True
+        if not (is_known and scheduler_limits.knows_limits(manifest.value, pod, known)):
             yield "queues"
 
     def _placed(self, base: Explanation, wanted: Wants) -> Explanation:

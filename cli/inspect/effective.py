@@ -27,6 +27,7 @@ from cli.options import (
     no_policies,
     origin_from,
     say_capped,
+    say_ignored,
     snapshot_from,
     sources_from,
 )
@@ -142,6 +143,7 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
     origin = origin_from(args)
     catalog, chosen = options(sources_from(as_of_a_cluster(args)))
     state = read_namespace(origin, args.namespace)
+    say_ignored(state.ignored)
     if not state.installed:
         raise no_policies(origin, "berth effective --policies PATH")
     update = state.update(catalog, chosen)
