@@ -165,9 +165,10 @@ def test_a_denial_names_the_value_that_it_is_about(violations: Mapping[str, list
 
 
 def test_a_denial_carries_its_fixes(violations: Mapping[str, list[Violation]]) -> None:
-    """As plain data, for any process; the codes without one have a reason."""
+    """As plain data, for any process, and so do remarks; the codes without one have a reason."""
     assert unexplained(violations, "fixes", NO_FIX, NO_FIX_SOMETIMES) == []
     fixes = {fix for denials in violations.values() for denial in denials for fix in denial.fixes}
+    fixes |= {fix for verdict in verdicts() for remark in statements.remarks(verdict) for fix in remark.fixes}
     assert pickle.loads(pickle.dumps(fixes)) == fixes
     assert {fix.kind for fix in fixes} == set(get_args(FixKind))
 
