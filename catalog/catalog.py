@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from catalog.gpus import Gpu, MachineType
-from catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme, Words
+from catalog.platforms import (
+    AcceleratorTaint,
+    DevicePlugin,
+    GpuLabel,
+    GraceCap,
+    InjectedContainer,
+    Platform,
+    Protection,
+    SharingScheme,
+    Words,
+)
 from catalog.published_devices import PublishedDevices
 from catalog.reserved_keys import PLACES, ReservedKeys, Where
 from catalog.resources import Measure, Resource, ResourcePattern
@@ -47,6 +57,8 @@ class Catalog:
     """The first match wins."""
     taints: tuple[AcceleratorTaint, ...]
     spot_taints: tuple[AcceleratorTaint, ...]
+    arch_taints: tuple[AcceleratorTaint, ...]
+    """Taints of nodes of an architecture, which is the taint's value."""
     never_tolerate: tuple[str, ...]
     """Taint keys; globs are allowed."""
     protections: tuple[Protection, ...]
@@ -72,6 +84,13 @@ class Catalog:
     other_drivers: frozenset[str] = frozenset()
     """DRA drivers, and names of their classes, whose devices are no accelerators: network, compute
     domains, cpu."""
+    gpu_labels: tuple[GpuLabel, ...] = ()
+    """The first that a node has counts."""
+    device_plugins: tuple[DevicePlugin, ...] = ()
+    """The first match wins."""
+    ignored_resources: Mapping[str, str] = field(default_factory=dict)
+    """Name or glob of a resource that kube-scheduler is configured to leave to an extender, so that no node need list it -> whose
+    extender."""
     retired_families: tuple[str, ...] = ()
     """Instance families that clusters may still have although no table of machines lists them any more:
     known by name alone."""
@@ -81,6 +100,10 @@ class Catalog:
     """The labels and annotations that queue systems and sharing schedulers define; no prefix begins with another one."""
     words: tuple[Words, ...] = ()
     """What queue systems and sharing schedulers read of pods as one of a few words."""
+    nouns: Mapping[str, str] = field(default_factory=dict)
+    """Vendor -> what people call several of its devices: ``Neuron devices``."""
+    injected_containers: tuple[InjectedContainer, ...] = ()
+    """Containers that are in pods and in no manifest of their authors."""
     pod_makers: frozenset[str] = frozenset()
     """Users by which controllers make the pods of workloads: where a queue is a workload's, its pods are believed
     if one of these made them."""
@@ -103,6 +126,8 @@ class Catalog:
     """MIG profile as in a resource name -> (least, most) share of a GPU that it takes, by compute or
     memory, over the models that have it."""
 
+    types: Mapping[str, MachineType] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Instance type, also with the prefix that a platform puts before it (``ml.p5.48xlarge``) -> its machine."""
     reserved_prefixes: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
     right_keys: Mapping[Where, frozenset[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Of ``reserved_keys``, the whole keys of which nothing is to be said in labels, or in annotations."""
@@ -121,6 +146,10 @@ class Catalog:
         types = [machine.type for machine in self.machines if machine.type]
         object.__setattr__(self, "codes", codes_of(self.model_names, self.machine_families(), types))
         object.__setattr__(self, "slice_shares", slice_shares(self.gpus))
+        prefixes = {platform.cloud: platform.type_prefix for platform in self.platforms.values() if platform.type_prefix}
+        typed = [(machine.type, machine) for machine in self.machines if machine.type]
+        named = {**dict(typed), **{f"{prefixes[machine.cloud]}{name}": machine for name, machine in typed if machine.cloud in prefixes}}
+        object.__setattr__(self, "types", named)
         object.__setattr__(self, "reserved_prefixes", tuple(one.prefix for one in self.reserved_keys))
         right = {where: frozenset[str]().union(*(one.right(where) for one in self.reserved_keys)) for where in PLACES}
         object.__setattr__(self, "right_keys", right)
@@ -161,9 +190,18 @@ class Catalog:
                 return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile, parts=parts)
         return None
 
+    def name_devices(self, vendors: Collection[str]) -> str:
+        """Return the noun for devices of these vendors, in plural; ``devices`` if it differs or is not known."""
+        nouns = {self.nouns.get(vendor, "devices") for vendor in vendors}
+        return nouns.pop() if len(nouns) == 1 else "devices"
+
     def measure(self, name: str) -> Measure | None:
         """Return the measure that a resource of this name is, or None if it is a device or no accelerator."""
         return next((one for one in self.measures if fnmatchcase(name, one.name)), None)
+
+    def ignored_by(self, name: str) -> str:
+        """Return whose extender counts a resource that nodes need not list; "" for a resource that kube-scheduler counts."""
+        return next((maker for glob, maker in self.ignored_resources.items() if fnmatchcase(name, glob)), "")
 
     def driver(self, name: str) -> str:
         """Return the DRA driver of the class of this name that a driver's chart brings; else the name itself, which may be a driver's."""

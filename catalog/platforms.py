@@ -80,6 +80,8 @@ class Platform:
     NodePools name."""
     gpu_pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Label key -> its values on machines with GPUs: a NodePool that requires other values makes none."""
+    accelerator_pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Label key -> its values on machines with accelerators that are no GPUs: Inferentia, Trainium, Gaudi."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Label key -> attribute, known before the node exists (on gfd: all labels)."""
     size_labels: Mapping[str, Literal["cpu", "memory"]] = field(default_factory=dict)
@@ -111,6 +113,29 @@ class Platform:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuLabel:
+    """A label by which a cloud or a discovery agent says that a node has accelerators."""
+
+    key: str
+    value: str = ""
+    """What its value begins with; empty: any value that does not mean none."""
+    vendor: str = ""
+    """Whose they are; empty: not told."""
+    count: str = ""
+    """The label with their number; empty: none."""
+    resource: str = ""
+    """The name of one whole device, if it is not in ``Catalog.whole`` or listed by its name alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicePlugin:
+    """How the DaemonSet of a device plugin is known: its own name, or the image of one of its containers, has this text."""
+
+    text: str
+    vendor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratorTaint:
     vendor: str
     taint: Taint
@@ -135,6 +160,8 @@ class Protection:
     only_judged: bool = False
     """True if it is held to a maximum but never written: an older name, or a second place for the same
     word."""
+    removed: bool = False
+    """True if today's versions of its reader do not read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +177,21 @@ class Words:
     """True if it is read as Go's strconv.ParseBool does."""
     durations: bool = False
     """True if it may be a Go duration too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectedContainer:
+    """A container that an admission webhook adds to pods: its author sets its resources elsewhere than in the pod's spec."""
+
+    name: str
+    """The container's name; one that ends with ``*`` is a prefix."""
+    injector: str
+    """Who adds it, as messages name it."""
+    setting: str = ""
+    """Where its resources are set if no annotation of the pod does: ``spec.resources of the Instrumentation``."""
+    requests: Mapping[str, str] = field(default_factory=dict)
+    """cpu and memory -> the annotation of the pod that sets the request."""
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

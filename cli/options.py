@@ -36,13 +36,14 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="policy file or folder; repeatable; default: the policies of the cluster or of --from, or berth-default without both",
+        help="policy file or folder; repeatable; default: the policies of the cluster or of --from; "
+        "for a manifest (try, why -f) without any, berth-default",
     )
     add_from_option(group)
     add("--catalog", metavar="FILE", help="file that extends the GPU catalog: new GPUs, labels, resource names")
     help_ = (
         "node platforms of the cluster: karpenter-aws, eks-auto, eks-nodegroup, hyperpod, gke, aks, karpenter-azure, "
-        "gfd (your own hardware); auto: detect them from Nodes and NodePools"
+        "gfd (your own hardware); auto: detect them from Nodes and NodePools; default in a cluster: those of its server"
     )
     add("--platforms", type=names, default=(), metavar="P,...", help=help_)
     add(

@@ -27,6 +27,9 @@ OLDER_NAMES = {
 """Older name of a label -> its name (sigs.k8s.io/karpenter pkg/apis/v1/labels.go ``NormalizedLabels``)."""
 
 NODE_POOL = "karpenter.sh/nodepool"
+INITIALIZED = "karpenter.sh/initialized"
+"""Karpenter writes it when a node offers what was requested of it, and until then counts what its machine has
+(sigs.k8s.io/karpenter pkg/controllers/state/statenode.go ``Capacity``, nodeclaim/lifecycle/initialization.go)."""
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
 OF_KARPENTER = frozenset({NODE_POOL, CAPACITY_TYPE, ARCH, OS, INSTANCE_TYPE, "node.kubernetes.io/windows-build", REGION, ZONE})
 """Labels that every machine of Karpenter has, whatever its cloud (pkg/apis/v1/labels.go ``WellKnownLabels``)."""
@@ -44,6 +47,10 @@ GPU_REPLICAS = "nvidia.com/gpu.replicas"
 GPU_DISCOVERED = "nvidia.com/gfd.timestamp"
 """When GPU Feature Discovery started on the node, in Unix seconds; not written with ``--no-timestamp``. It writes the four above
 too (NVIDIA/k8s-device-plugin internal/lm/resource.go, timestamp.go)."""
+MIG_STRATEGY = "nvidia.com/mig.strategy"
+MIG_PREFIX, MIG_COUNT_END = "nvidia.com/mig-", ".count"
+"""Of each MIG profile of the strategy ``mixed`` GPU Feature Discovery writes ``nvidia.com/mig-1g.10gb.count``, and with replicas
+``.replicas`` (NVIDIA/k8s-device-plugin internal/lm/mig-strategy.go)."""
 MIG_CONFIG = "nvidia.com/mig.config"
 MIG_STATE = "nvidia.com/mig.config.state"
 """Of NVIDIA's MIG manager: ``pending`` or ``rebooting`` while the devices of a node change, then ``success`` or ``failed``

@@ -5,16 +5,18 @@ This is the only reader of a Node object: no content of one makes it raise.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from kube.labels import GPU_DISCOVERED, HOSTNAME, MIG_STATE
 from kube.pod import FINISHED
 from kube.requests import PODS, Amounts, HostPort, amounts, host_ports, is_native, requests
 from kube.taints import UNSCHEDULABLE, Taint, passes, taints_in
-from kube.tree import Raw, condition_status, map_at, text_of, texts_at
+from kube.tree import Raw, condition_status, map_at, maps_in, text_of, texts_at
 
 OWN = frozenset({HOSTNAME, GPU_DISCOVERED})
 """Labels of which each node has another value."""
@@ -40,6 +42,26 @@ def occupant(pod: Mapping[str, Any]) -> Occupant | None:
     return Occupant(node, requests(spec).amounts, tuple(host_ports(spec)))
 
 
+class RegisteredDevice(NamedTuple):
+    """One physical device that a vGPU maker's device plugin registers in an annotation of its node."""
+
+    id: str
+    shares: int
+    """How many containers may have a part of it at once."""
+    memory_mib: int
+    healthy: bool
+
+
+class ExpectedAmount(NamedTuple):
+    """What a label says that a node has of a resource which it lacks."""
+
+    number: int
+    """0 if it does not say how many."""
+    key: str
+    """The label, with its value."""
+    value: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """One node."""
@@ -62,6 +84,12 @@ class Node:
     """The requests of the pods that are bound to it; None if they are not known."""
     ports: tuple[HostPort, ...] = ()
     """Those that such pods take."""
+    created: str = ""
+    """As the API server writes times; "" if it is not known."""
+    registered: tuple[RegisteredDevice, ...] = ()
+    """The physical devices of which a vGPU maker offers parts; () if none does."""
+    expected: Mapping[str, ExpectedAmount] = field(default_factory=dict)
+    """Extended resource -> what its labels say that it has, of those that it lacks now."""
 
     @property
     def extended(self) -> list[str]:
@@ -144,7 +172,55 @@ def read_node(value: Any, startup: Iterable[str] = ()) -> Node:
         allocatable=amounts(map_at(status, "allocatable")),
         capacity=amounts(map_at(status, "capacity")),
         used=None,
+        created=text_of(map_at(value, "metadata").get("creationTimestamp")),
+        registered=tuple(_registered(texts_at(value, "metadata", "annotations"))),
     )
+
+
+_REGISTER = re.compile(r"(?:hami\.io|4pd\.io|volcano\.sh)/node-(?:[\w.-]+-)?register(?:-[\w.-]+)?")
+"""Annotations in which the device plugins of HAMi (pkg/device/*/device.go; before 2.4 under 4pd.io) and of Volcano
+(volcano-vgpu-device-plugin ``volcano.sh/node-vgpu-register``) list the devices of their node."""
+_MOST_REGISTERED = 256
+"""Devices of one node that are read."""
+
+
+def _registered(annotations: Mapping[str, str]) -> Iterator[RegisteredDevice]:
+    """Yield the devices in such annotations, each once."""
+    seen = set[str]()
+    for key, text in annotations.items():
+        if _REGISTER.fullmatch(key):
+            for device in _devices_in(text):
+                if device.id and device.id not in seen and len(seen) < _MOST_REGISTERED:
+                    seen.add(device.id)
+                    yield device
+
+
+def _devices_in(text: str) -> Iterator[RegisteredDevice]:
+    """Yield the devices of one annotation: a list in JSON since HAMi 2.5, before that and of Volcano ``ID,COUNT,MEMORY,...,HEALTHY,...:``
+    for each (HAMi pkg/device/devices.go UnMarshalNodeDevices, DecodeNodeDevices). Health is left out of JSON where it is false."""
+    if text.startswith("["):
+        try:
+            listed = json.loads(text)
+        except ValueError:
+            return
+        for item in maps_in(listed):
+            healthy = item.get("health") is True
+            yield RegisteredDevice(text_of(item.get("id")), _whole(item.get("count")), _whole(item.get("devmem")), healthy)
+        return
+    for part in text.split(":"):
+        fields = part.split(",")
+        if len(fields) >= 5:
+            yield RegisteredDevice(fields[0], _whole(fields[1]), _whole(fields[2]), "false" not in fields)
+
+
+def _whole(value: Any) -> int:
+    text = text_of(value)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0
+
+
+def registers(value: Any) -> dict[str, str]:
+    """Return the annotations of a Node by which physical devices are known."""
+    return {key: text for key, text in texts_at(value, "metadata", "annotations").items() if _REGISTER.fullmatch(key)}
 
 
 def label_number(labels: Mapping[str, str], key: str) -> int | None:
@@ -180,7 +256,8 @@ def group_nodes(all_nodes: Iterable[Node]) -> tuple[NodeGroup, ...]:
     for node in every:
         shared = frozenset((key, label) for key, label in node.labels.items() if key not in own)
         sizes = tuple(sorted(node.allocatable.items())), tuple(sorted((k, v) for k, v in node.capacity.items() if "/" in k))
-        groups.setdefault((shared, tuple(sorted(node.taints)), node.cordoned, node.settled, sizes), []).append(node)
+        devices = len(node.registered), tuple(sorted(node.expected.items()))
+        groups.setdefault((shared, tuple(sorted(node.taints)), node.cordoned, node.settled, sizes, devices), []).append(node)
     return tuple(NodeGroup(nodes=tuple(group), labels=dict(sorted(key[0])), own=own) for key, group in groups.items())
 
 

@@ -60,6 +60,8 @@ class RequestedAmounts:
     """Resource -> the place that asks most for it."""
     unreadable: frozenset[str]
     """Resources of which some amount is no quantity."""
+    largest: Amounts
+    """The most of each that one container asks for."""
 
 
 def _in_thousandths(name: str, value: object) -> int | None:
@@ -126,7 +128,8 @@ def _whole_pod(spec: Mapping[Any, Any], sides: Sequence[str]) -> RequestedAmount
     total = sums.total()
     sums.whole_pod(map_at(spec, "resources"), total)
     sums.overhead(map_at(spec, "overhead"), total)
-    return RequestedAmounts({name: _in_units(name, amount) for name, amount in total.items()}, sums.paths, frozenset(sums.unreadable))
+    amounts_of = {name: _in_units(name, amount) for name, amount in total.items()}
+    return RequestedAmounts(amounts_of, sums.paths, frozenset(sums.unreadable), sums.largest)
 
 
 def _sums_of_containers(spec: Mapping[Any, Any], sides: Sequence[str]) -> _Sums:
@@ -183,6 +186,11 @@ class _Sums:
                 elif side == self._sides[0] or (name not in map_at(resources, "requests") and not of_containers):
                     total[text_of(name)] = read
                     self.paths[text_of(name)] = ("spec", "resources", side, text_of(name))
+
+    @property
+    def largest(self) -> dict[str, int]:
+        """The most of each resource that one container asks for."""
+        return {name: _in_units(name, amount) for name, amount in self._most.items()}
 
     def overhead(self, overhead: Mapping[Any, Any], total: _Thousandths) -> None:
         """The overhead of the runtime class comes on top, of limits only where there is one."""

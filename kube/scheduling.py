@@ -6,7 +6,7 @@ pkg/apis/core/v1/defaults.go), so that a pod may come before or after that.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -42,6 +42,8 @@ class Wants:
     requests: Amounts
     paths: Mapping[str, Path] = field(default_factory=dict)
     """Resource -> where the pod asks most for it."""
+    largest: Mapping[str, int] = field(default_factory=dict)
+    """Extended resource -> the most that one container asks for."""
     unreadable: frozenset[str] = frozenset()
     """Resources with an amount that is no quantity: they are not judged."""
     tolerations: tuple[Mapping[Any, Any], ...] = ()
@@ -63,6 +65,7 @@ def wants(pod: Mapping[str, Any]) -> Wants:
     return Wants(
         requests=requested.amounts,
         paths=requested.paths,
+        largest=requested.largest,
         unreadable=requested.unreadable,
         tolerations=tuple(maps_in(spec.get("tolerations"))),
         selector=node_selector(spec),
@@ -144,11 +147,15 @@ Kind = Literal[
     "not-ready",
     "claims",
     "node-class",
+    "missing",
+    "in-flight",
 ]
 """``taint``: not tolerated. ``label``: a nodeSelector or a required expression that the place does not meet.
 ``name``: ``matchFields`` or ``nodeName`` asks for another node. ``resource``: the place has less in all, even empty.
 ``capacity``: it has enough in all, but not free. ``ports``: a port of the host is taken. ``unschedulable``: cordoned.
-Of NodePools: ``machines``: it can make no machine with this; ``limits``: its limits leave no room; ``static``: it makes
+``missing``: it has less, and a label of it (``operator``, with the value ``found``) says that it has enough (``values``: how many).
+Of NodePools: ``in-flight``: Karpenter counts on a node (``key``) that is not initialized;
+``machines``: it can make no machine with this; ``limits``: its limits leave no room; ``static``: it makes
 no nodes for pods; ``not-ready``: Karpenter does not use it now; ``claims``: it makes no nodes for pods with claims, but
 with options that are off by default."""
 
@@ -165,7 +172,8 @@ class Blocker(NamedTuple):
     """What the pod asks of the label. Of ``machines`` with none of a resource, the devices that they have instead."""
     found: str | None = None
     """The value of the taint, or of the label on the node; None if the node has no such label. Of ``machines`` and ``limits`` the
-    machine that comes nearest; None if none does. Where it has 0 of the resource, its cloud does not count these devices."""
+    machine that comes nearest; None if none does. Where it has 0 of the resource, its cloud does not count these devices. Of a
+    ``resource`` of which one container asks for parts of more devices than the node has (``have``): how many parts there are."""
     need: int = 0
     have: int = 0
     """What is free, for ``capacity``; else what there is in all."""
@@ -177,17 +185,17 @@ class Blocker(NamedTuple):
     """False if what is not known may prove it wrong: a machine of an unknown type."""
 
 
-def of_node(pod: Wants, node: Node, startup: frozenset[str] = frozenset(), delegated: frozenset[str] = frozenset()) -> tuple[Blocker, ...]:
+def of_node(pod: Wants, node: Node, startup: frozenset[str] = frozenset(), delegated: Container[str] = frozenset()) -> tuple[Blocker, ...]:
     """Return what keeps the pod off the node, in the order of kube-scheduler's filters; () if nothing does.
 
-    ``startup``: keys of taints that go by themselves. ``delegated``: resources that a DeviceClass offers, which a node
-    need not list (KEP-5004; noderesources/fit.go ``shouldDelegateResourceToDRA``).
+    ``startup``: keys of taints that go by themselves. ``delegated``: resources that a node need not list: a DeviceClass offers them
+    (KEP-5004; noderesources/fit.go ``shouldDelegateResourceToDRA``), or an extender counts them (``ignoredByScheduler``).
     """
     return (*_schedulable(pod, node, startup), *_selected(pod, node), *_ports(pod, node), *_resources(pod, node, delegated))
 
 
 def of_group(
-    pod: Wants, group: NodeGroup, startup: frozenset[str] = frozenset(), delegated: frozenset[str] = frozenset()
+    pod: Wants, group: NodeGroup, startup: frozenset[str] = frozenset(), delegated: Container[str] = frozenset()
 ) -> list[tuple[Blocker, ...]]:
     """Return what keeps the pod off each node of a group, in their order."""
     return [of_node(pod, node, startup, delegated) for node in group.nodes]
@@ -243,18 +251,25 @@ def _ports(pod: Wants, node: Node) -> Iterator[Blocker]:
             yield Blocker("ports", f"{port.number}/{port.protocol}", passing=True)
 
 
-def _resources(pod: Wants, node: Node, delegated: frozenset[str]) -> Iterator[Blocker]:
+def _resources(pod: Wants, node: Node, delegated: Container[str]) -> Iterator[Blocker]:
     """noderesources/fit.go ``fitsRequest``"""
     yield from _short(PODS, 1, node, ())
     for name, need in pod.requests.items():
         here = node.allocatable.get(name, 0)
         if need > 0 and name not in pod.unreadable and (here > 0 or name not in delegated):
             yield from _short(name, need, node, pod.paths.get(name, ()))
+        if here > (physical := len(node.registered)) > 0 and pod.largest.get(name, 0) > physical:
+            yield Blocker("resource", name, found=str(here), need=pod.largest[name], have=physical, path=pod.paths.get(name, ()))
 
 
 def _short(name: str, need: int, node: Node, path: Path) -> Iterator[Blocker]:
     here = node.allocatable.get(name, 0)
     if need > here:
+        expected = node.expected.get(name)
+        if expected is not None and need <= (expected.number or need) and node.settled:
+            number = (str(expected.number),) if expected.number else ()
+            yield Blocker("missing", name, expected.key, number, expected.value, need, here, path, passing=True)
+            return
         broken = "/" in name and need <= node.capacity.get(name, 0)
         yield Blocker("resource", name, need=need, have=here, path=path, passing=broken or not node.settled)
         return

@@ -316,7 +316,7 @@ def pods_at_once(workload: Raw, template: Path) -> int:
     """Return how many pods of the template at this path a workload has at once, as far as its manifest says; at least one.
 
     Each map above the template may say it: ``spec.replicas``, a Job's ``parallelism`` within its ``completions``, a role's ``replicas``,
-    and of a LeaderWorkerSet the workers of a group (``size`` without the leader).
+    and of a LeaderWorkerSet the workers of a group (``size``, without the leader where it has a template of its own).
     """
     count = 1
     for depth in range(len(template)):
@@ -327,7 +327,7 @@ def pods_at_once(workload: Raw, template: Path) -> int:
             most = above.get("completions") if name == "parallelism" else None
             count *= max(1, min(_count(above.get(name)), _count(most, LARGEST)))
         if template[depth] == "workerTemplate":
-            count *= max(1, _count(above.get("size")) - 1)
+            count *= max(1, _count(above.get("size")) - ("leaderTemplate" in above))
     return count
 
 

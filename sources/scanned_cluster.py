@@ -51,7 +51,8 @@ def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -
 
 
 def scanned_kinds(catalog: Catalog) -> tuple[Watched, ...]:
-    """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, quotas, pods and their owners."""
+    """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, DaemonSets, quotas, pods and
+    their owners, Deployments."""
     facts = with_offers(kind for kind in FOLLOWED if not kind.ours and kind not in QUEUES)
     return (*facts, NODE_CLASSES, DAEMONS, QUOTAS, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS, ROLLING)
 

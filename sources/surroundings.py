@@ -21,6 +21,7 @@ from cluster.watch.kinds import (
     OWNERS,
     PODS,
     QUEUES,
+    SLICES,
     with_offers,
 )
 from cluster.watch.listing import Progress, Survey, survey
@@ -37,14 +38,19 @@ from sources.neighbours import MOST_OWNERS, Neighbours, resource_of
 from sources.sources import Origin
 from sources.state import NAMESPACE, access_of, call_cluster, is_installed, keyed, of_values, unread, values_of
 
-SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
-"""As kubectl has them."""
+SHORT = {
+    "po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob",
+    "rc": "ReplicationController", "isvc": "InferenceService", "ksvc": "Service", "lws": "LeaderWorkerSet", "wf": "Workflow",
+    "vcjob": "VolcanoJob", "vj": "VolcanoJob", "sparkapp": "SparkApplication", "pcs": "PodCliqueSet",
+}  # fmt: skip
+"""As kubectl has them, and the definitions of these kinds."""
 
 
 def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     """Return the catalog's workloads that a TYPE may mean: by kind, name, plural or kubectl's short name, in any case. Raises
     InputError, with the nearest, if there is none."""
-    wanted = SHORT.get(text.lower(), text).partition(".")[0].lower()
+    text = text.partition(".")[0]
+    wanted = SHORT.get(text.lower(), text).lower()
     named = [
         workload
         for workload in catalog.workloads
@@ -213,7 +219,7 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
 def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> Surroundings:
     """Return the surroundings with the places, policies and facts that were read of the cluster. ``which`` pods were read."""
     named = (*admission_queues.KINDS, *(kind.kind for kind in NAMESPACE_LIMITS))  # by what is not checked
-    missing = {kind: reason for kind, reason in unread(state).items() if kind not in named}
+    missing = {kind: reason for kind, reason in unread(state).items() if kind not in (*named, SLICES.kind)}
     if "Pod" in missing:
         missing["Pod"] += f"{which}, so the free amounts on nodes are unknown"
     return replace(
@@ -227,7 +233,7 @@ def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> 
     )
 
 
-_KINDS = (*with_offers(kind for kind in (*DECISIVE, *QUEUES) if kind.kind != "Namespace"), *NAMESPACE_LIMITS)
+_KINDS = (*with_offers(kind for kind in (*DECISIVE, *QUEUES, SLICES) if kind.kind != "Namespace"), *NAMESPACE_LIMITS)
 """Policies and facts."""
 _NEW_NODES = (NODE_CLASSES, DAEMONS)
 """What the size of new nodes depends on."""

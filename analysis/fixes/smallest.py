@@ -12,7 +12,7 @@ from analysis.fixes.edits import changed
 from analysis.fixes.steps import WEIGHTS, Offered, Step, alternatives, edits_of, steps_of
 from catalog import Catalog
 from kube.node import Node
-from kube.scheduling import CLAIMS, Blocker, Wants, wants
+from kube.scheduling import CLAIMS, Blocker, Kind, Wants, wants
 from kube.tree import ReadOnly
 from policies.placement.fleet import Fleet, Outlook, Place, best, blockers, outlook
 from policies.placement.pool_blockers import most_devices
@@ -20,6 +20,8 @@ from policies.verdict import Edit, Violation
 
 Admit = Callable[[ReadOnly], AdmittedPod]
 """Returns what becomes of a pod."""
+REPAIRED: tuple[Kind, ...] = ("missing", "in-flight")
+"""Blockers that end when somebody repairs a node: no change to a pod ends them, and none is better than one that is for nothing else."""
 MOST_OF_ONE = 64
 """Ways to fix one place that are tried: six blockers of two alternatives each."""
 MOST_TRIED = 500
@@ -78,7 +80,7 @@ def _first(pod: ReadOnly, candidates: Iterator[PodChange], fleet: Fleet, admit: 
         then = admit(changed(pod, fix.edits))
         if then.violations:
             forbidden = forbidden or then.violations
-        elif fix.place is not None and not blockers(then.pod, fix.place, fleet):
+        elif fix.place is not None and not _lasting(blockers(then.pod, fix.place, fleet)):
             return SearchResult(fix=fix, forbidden=forbidden)
     return SearchResult(fix=None, forbidden=forbidden)
 
@@ -97,16 +99,22 @@ def _after(respelt: PodChange, pod: ReadOnly, then: AdmittedPod, fleet: Fleet, c
             yield replace(change, steps=(*respelt.steps, *change.steps), edits=(*respelt.edits, *change.edits))
 
 
+def _lasting(every: Sequence[Blocker]) -> list[Blocker]:
+    """Return the blockers that a change of the pod has to end."""
+    return [blocker for blocker in every if blocker.kind not in REPAIRED]
+
+
 def _candidates(pod: ReadOnly, admitted: ReadOnly, fleet: Fleet, catalog: Catalog) -> Iterator[PodChange]:
-    """Yield what may fix any place, the smallest first."""
+    """Yield what may fix any place, the smallest first; places that are to be repaired last."""
     wanted = wants(admitted)
-    waiting: list[tuple[int, int, int, int, tuple[Step, ...], Place]] = []
+    waiting: list[tuple[bool, int, int, int, int, tuple[Step, ...], Place]] = []
     for rank, (place, found) in enumerate(_places(wanted, fleet)):
-        each = alternatives(found, pod, offered_amounts(place, wanted.requests), catalog)
+        lasting = _lasting(found)
+        each = alternatives(lasting, pod, offered_amounts(place, wanted.requests), catalog)
         for number, ways in enumerate(islice(product(*each), MOST_OF_ONE) if each is not None else ()):
             steps = tuple(chain.from_iterable(ways))
             weight = sum(WEIGHTS[step.kind] for step in steps)
-            heapq.heappush(waiting, (len(steps), weight, rank, number, steps, place))
+            heapq.heappush(waiting, (len(lasting) < len(found), len(steps), weight, rank, number, steps, place))
     while waiting:
         *_, steps, place = heapq.heappop(waiting)
         yield PodChange(steps=steps, edits=edits_of(steps, pod), place=place)
@@ -129,6 +137,8 @@ def offered_amounts(place: Place, requests: Mapping[str, int]) -> Offered:
     """Return what a place has for a pod: of a node what is free, of a NodePool what one machine of it has at most."""
     if isinstance(place, Node):
         amounts = {name: here if (free := place.free(name)) is None else free for name, here in place.allocatable.items()}
+        if physical := len(place.registered):
+            amounts = {name: min(here, physical) if "/" in name else here for name, here in amounts.items()}
         return Offered(labels={key: (value,) for key, value in place.labels.items()}, amounts=amounts, shared=place.used is None)
     labels = {key: tuple(sorted(one.values)) for key, one in place.requirements.items() if not one.complement}
     return Offered(labels=labels, amounts=most_devices(place), shared=bool(place.unchecked))

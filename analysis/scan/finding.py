@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from analysis.scan.seen import GpuPod
+from kube.scheduling import Blocker
 
 Kind = Literal[
     "pending",
@@ -26,6 +27,9 @@ Kind = Literal[
     "pool-family-without-gpu",
     "pool-unknown-machine",
     "node-class-latest-image",
+    "gpus-missing",
+    "gpus-unhealthy",
+    "slices-missing",
     "advertised-twice",
     "labels-unmaintained",
     "labels-without-devices",
@@ -49,6 +53,11 @@ class Obstacle(NamedTuple):
     have: int
 
 
+def obstacle_of(blocker: Blocker) -> Obstacle:
+    """Return a blocker without its path."""
+    return Obstacle(blocker.kind, blocker.key, blocker.operator, blocker.values, blocker.found, blocker.need, blocker.have)
+
+
 class PlaceReason(NamedTuple):
     """Why a pod is not on some places that have what it asks for."""
 
@@ -60,6 +69,8 @@ class PlaceReason(NamedTuple):
 
 
 Value = str | int | tuple[str, ...] | tuple[PlaceReason, ...]
+FindingValues = tuple[tuple[str, Value], ...]
+"""The values of one finding, by which alike ones are grouped."""
 MOST_NAMED = 5
 """Pods or nodes that a finding names: one is enough to look at."""
 

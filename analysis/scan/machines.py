@@ -21,12 +21,7 @@ class Machines:
 
     def __init__(self, catalog: Catalog) -> None:
         self._gpus = {gpu.model: gpu for gpu in catalog.gpus}
-        self._types: dict[str, MachineType] = {}
-        prefixes = {platform.cloud: platform.type_prefix for platform in catalog.platforms.values() if platform.type_prefix}
-        for machine in catalog.machines:
-            if machine.type is not None:
-                self._types[machine.type] = machine
-                self._types[f"{prefixes.get(machine.cloud, '')}{machine.type}"] = machine
+        self._types = catalog.types
         self._products = {product: gpu for gpu in catalog.gpus for product in gpu.products}
         accelerators: dict[str, set[str]] = {}
         for machine in catalog.machines:

@@ -24,7 +24,7 @@ class Cluster:
     device_classes: Sequence[Raw] = ()
     node_classes: Sequence[Raw] = ()
     daemons: Sequence[Raw] = ()
-    """DaemonSets, as far as they are about nodes."""
+    """DaemonSets, as far as they are about nodes; () where they are not known, as no cluster is without any."""
     rolling: Mapping[tuple[str, str], RollingUpdate | None] = field(default_factory=dict)
     """(namespace, name) of a Deployment -> how it replaces its pods; None where it ends all of them first."""
     slices: Published = field(default_factory=dict)

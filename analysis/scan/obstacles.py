@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from analysis.scan.finding import Obstacle, PlaceReason, Value
 from catalog.nearest import list_known
 from documents.printable import counted
+from kube.scheduling import Blocker
 from policies.placement import unchecked
 
 MOST_REASONS = 3
@@ -66,6 +67,8 @@ def obstacle(one: Obstacle, *, there: bool = True) -> str:
             found = f" ({one.found})" if one.found is not None and one.operator not in ("NotIn", "DoesNotExist") else ""
             wanted = _WANTED.get(one.operator, "is another").format(values=" or ".join(one.values), found=one.found or "missing")
             return f"label {one.key}{found} {wanted}" if one.key else "no required term matches any node"
+        case "resource" if one.found:
+            return f"one container requests {need} {one.key}, a node has {counted(one.have, 'device')} in {one.found} parts"
         case "resource":
             return f"requests {need} {one.key}, a node has at most {have}" if one.have else f"no node has {one.key}"
         case "capacity":
@@ -85,9 +88,19 @@ def obstacle(one: Obstacle, *, there: bool = True) -> str:
             return f"host port {one.key} is in use"
         case "node-class":
             return f"its machines are unknown to Berth{f' (node class of {one.key})' if one.key else ''}"
+        case "missing":
+            return f"requests {need} {one.key}, a node offers {have}{lack(one)}"
+        case "in-flight":
+            return f"Karpenter counts on node {one.key}, which is not initialized, and creates no other"
         case "name":
             return f"requires the node {' or '.join(one.values)}"
     return _PLAIN.get(one.kind, one.kind)
+
+
+def lack(blocker: Obstacle | Blocker) -> str:
+    """Return that a node should have more, and by which label."""
+    number = blocker.values[0] if blocker.values else "some"
+    return f", although its label {blocker.operator}={blocker.found} says {number} (its device plugin, driver or device fails)"
 
 
 def _amount(name: str, number: int) -> str:

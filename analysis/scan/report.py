@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from analysis.admission_preview import Admission
 from analysis.conditions.server_options import UsedPlatforms
@@ -12,7 +12,7 @@ from analysis.scan import quotas
 from analysis.scan.finding import Finding, Hit, group_findings
 from analysis.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
 from analysis.scan.of_pods import notebooks, pending, resource_names, runs
-from analysis.scan.seen import GpuPod, ScannedCluster
+from analysis.scan.seen import GpuNode, GpuPod, ScannedCluster
 from analysis.scan.wording import ORDER
 from policies.facts.offered_devices import STACKS
 
@@ -26,8 +26,12 @@ class DeviceGroup:
     model: str
     """"" if the labels do not tell."""
     nodes: int
+    gpus: int | None
+    """The physical GPUs; None if only that there are some is known."""
     devices: int
-    held: int
+    """What pods may hold: slices and replicas counted as one, and without what nodes should offer and do not."""
+    held: Fraction
+    """The physical GPUs that pods hold: a slice or a replica is its part."""
     usd: float | None
 
 
@@ -55,6 +59,8 @@ class ScanReport:
     groups: Sequence[DeviceGroup]
     pods: int
     """GPU pods that are there."""
+    pools: int
+    """NodePools that are there."""
     waiting: int
     usd: float | None
     """What all GPU nodes cost an hour, as far as prices are known."""
@@ -70,7 +76,19 @@ class ScanReport:
         """Return the kinds of finding that could be more, or others, were this kind of object read."""
         return tuple(one for one in ORDER if kind in NEEDS.get(one, ()))
 
+    def subjects_on(self, kind: str) -> tuple[str, ...]:
+        """Return what findings are about that could be more, or others, were this kind of object read: of pods and NodePools only where
+        there are some."""
+        there = {"pods": self.pods > 0, "nodes": True, "NodePools": self.pools > 0 or kind == "NodePool"}
+        return tuple(dict.fromkeys(subject for name in self.rests_on(kind) if there[subject := _subject(name)]))
 
+
+def _subject(kind: str) -> str:
+    return "NodePools" if kind.startswith(("pool-", "node-class-")) else "pods" if kind in OF_PODS else "nodes"
+
+
+OF_PODS = ("pending", "never-fits", "misspelt-name", "run-on-spot", "run-unprotected", "notebook-on-large-gpu")
+"""Kinds of finding on pods; the others are on nodes and NodePools."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "pending": ("Node", "NodePool"),
     "never-fits": ("Node", "NodePool"),
@@ -89,6 +107,9 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "pool-unknown-machine": ("NodePool",),
     "node-class-latest-image": ("EC2NodeClass", "NodePool"),
     "advertised-twice": ("Node", "ResourceSlice"),
+    "gpus-missing": ("Node", "ResourceSlice", "DaemonSet"),
+    "gpus-unhealthy": ("Node",),
+    "slices-missing": ("Node", "ResourceSlice"),
     "labels-unmaintained": ("Node", *STACKS),
     "labels-without-devices": ("Node", "ResourceSlice"),
     "labels-disagree": ("Node",),
@@ -109,6 +130,7 @@ def scan(seen: ScannedCluster, admission: Admission) -> ScanReport:
         findings=sorted(every, key=_rank),
         groups=groups,
         pods=len(seen.pods),
+        pools=len(seen.cluster.nodepools),
         waiting=sum(not pod.stored.node for pod in seen.pods),
         usd=sum(prices) if prices else None,
         library=_fixed(found, admission),
@@ -140,26 +162,28 @@ def _rank(finding: Finding) -> tuple[object, ...]:
 
 
 def _groups(seen: ScannedCluster) -> list[DeviceGroup]:
-    held: Counter[str] = Counter()
+    held: dict[str, Fraction] = {}
     for pod in seen.pods:
         if pod.node is not None:
-            held[pod.node.name] += pod.gpus
-    found: dict[tuple[str, str, str], list[tuple[int, int, float | None]]] = {}
+            held[pod.node.name] = held.get(pod.node.name, Fraction(0)) + pod.held
+    groups: dict[tuple[str, str, str], list[GpuNode]] = {}
     for node in seen.nodes.values():
-        if node.devices:
+        if node.has_gpus:
             model = node.gpu.model if node.gpu is not None else ""
-            found.setdefault((*node.group, model), []).append((node.devices, held[node.name], node.usd_whole))
+            groups.setdefault((*node.group, model), []).append(node)
     out = []
-    for (what, name, model), nodes in sorted(found.items()):
-        prices = [usd for _, _, usd in nodes if usd is not None]
+    for (what, name, model), nodes in sorted(groups.items()):
+        prices = [usd for node in nodes if (usd := node.usd_whole) is not None]
+        known = [node.gpus for node in nodes if node.gpus is not None]
         out.append(
             DeviceGroup(
                 what=what,
                 name=name,
                 model=model,
                 nodes=len(nodes),
-                devices=sum(devices for devices, _, _ in nodes),
-                held=sum(taken for _, taken, _ in nodes),
+                gpus=sum(known) if len(known) == len(nodes) else None,
+                devices=sum(node.devices for node in nodes),
+                held=sum((held.get(node.name, Fraction(0)) for node in nodes), Fraction(0)),
                 usd=sum(prices) if prices else None,
             )
         )

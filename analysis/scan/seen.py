@@ -4,28 +4,32 @@ many other pods run where."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 from typing import Literal, NamedTuple
 
 from analysis.audit.assessment import workload_of
 from analysis.audit.stored_pod import StoredPod
 from analysis.audit.workload_report import ReportedWorkload
-from analysis.scan.machines import Machines
+from analysis.scan.machines import Machines, split_product
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog, Gpu, Resource
 from catalog.prices import Prices
-from kube.labels import AKS_GROUP, EKS_GROUP, GKE_GROUP, GPU_REPLICAS, NODE_POOL
+from kube.labels import AKS_GROUP, EKS_GROUP, GKE_GROUP, GPU_PRODUCT, GPU_REPLICAS, INSTANCE_TYPE, MIG_PREFIX, NODE_POOL
 from kube.node import Node, label_number
 from kube.pod import Pod, PodError
-from kube.requests import Amounts
+from kube.requests import Amounts, requests
 from kube.taints import Taint
 from kube.templates import group_of
-from kube.tree import Raw, map_at
+from kube.tree import LARGEST, Raw, map_at
 from policies.facts.platform_detection import home, newer
+from policies.placement.expected_devices import MissingDevices, expected_devices, missing_devices
 from policies.placement.fleet import Fleet, fleet_of
 from policies.planning import devices
+from policies.pods.fractions import FRACTIONS
 from policies.pods.projection import extract
 from policies.state.snapshot import Snapshot
 
@@ -71,10 +75,14 @@ class GpuNode:
     """The model on it, as far as its labels tell."""
     parts: Mapping[str, Fraction]
     """Accelerator resource -> the part of a GPU that one device is: a slice or a replica costs its part."""
+    gpus: int | None
+    """The physical GPUs that it has, whether or not pods may hold them; None if only that it has some is known."""
+    missing: tuple[MissingDevices, ...] = ()
+    """What it should offer and does not."""
     usd: float | None
     """What one GPU of it costs an hour."""
     slices: Mapping[str, int] = field(default_factory=dict)
-    """DRA driver -> the devices that it publishes for this node."""
+    """DRA driver of accelerators -> the devices that it publishes for this node."""
 
     @property
     def name(self) -> str:
@@ -86,8 +94,13 @@ class GpuNode:
 
     @property
     def devices(self) -> int:
-        """The devices that pods may hold, slices and replicas counted as one."""
-        return sum(self.allocatable.values())
+        """The devices that pods may hold, slices and replicas counted as one; those of DRA drivers where no device plugin offers any."""
+        return sum(self.allocatable.values()) or sum(self.slices.values())
+
+    @property
+    def has_gpus(self) -> bool:
+        """True if it has GPUs, whether or not pods may hold them."""
+        return self.gpus != 0 or self.devices > 0
 
     def usd_of(self, name: str) -> float | None:
         """Return what one device of this resource costs an hour; None if that is not known."""
@@ -95,9 +108,8 @@ class GpuNode:
 
     @property
     def usd_whole(self) -> float | None:
-        """What all its GPUs cost an hour, those that are not healthy too; None if that is not known."""
-        parts = (part * self.place.offered(name) for name, part in self.parts.items())
-        return None if self.usd is None else self.usd * float(sum(parts))
+        """What all its GPUs cost an hour, whether or not pods may hold them; None if that is not known."""
+        return None if self.usd is None or self.gpus is None else self.usd * self.gpus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +127,8 @@ class GpuPod:
     """Devices that it asks for at least."""
     names: tuple[str, ...]
     """The resource names that it asks for and that are accelerators, or look like one, or misspell one."""
+    held: Fraction
+    """The physical GPUs of its node that it holds; a slice or a replica is its part."""
     usd: float | None
     node: GpuNode | None
     """Where it is bound; None while it is pending, or where the node may not be read."""
@@ -140,7 +154,14 @@ def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> ScannedCluster:
     catalog, machines = snapshot.catalog, Machines(snapshot.catalog)
     places = (*cluster.nodes, *cluster.nodepools, *cluster.device_classes, *cluster.node_classes, *cluster.daemons)
     unknown = True if {"Node", "NodePool"} & set(cluster.unread) else None
-    fleet = fleet_of(places, catalog=catalog, tables=snapshot.tables, occupants=cluster.occupants, open_ended=unknown)
+    fleet = fleet_of(
+        places,
+        catalog=catalog,
+        tables=snapshot.tables,
+        occupants=cluster.occupants,
+        published=cluster.slices,
+        open_ended=unknown,
+    )
     by_name = {node.name: node for node in fleet.nodes}
     names = dict.fromkeys(name for value in cluster.nodes if (name := value["metadata"]["name"]) in by_name)
     nodes = {name: _node(by_name[name], catalog, machines, prices, cluster.slices.get(name, {})) for name in names}
@@ -152,6 +173,11 @@ def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slic
     platform, gpu = home(catalog, labels), machines.gpu(labels)
     group = next(((what, labels[key]) for what, key in GROUP_KEYS if labels.get(key)), None)
     allocatable, capacity = _devices(node.allocatable, catalog), _devices(node.capacity, catalog)
+    names = [name for name in node.extended if catalog.resource(name) is not None or catalog.measure(name) is not None]
+    parts = {name: _part(name, node, labels, gpu, machines, catalog) for name in names}
+    published = {driver: count for driver, count in slices.items() if count and driver in catalog.dra_drivers}
+    gpus = _gpus(node, labels, parts, sum(published.values()), catalog)
+    parts |= {name: Fraction(gpus or 0, node.offered(name)) for name, part in parts.items() if not part and node.offered(name)}
     return GpuNode(
         place=node,
         labels=labels,
@@ -161,34 +187,60 @@ def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slic
         group=group or ("nodes with", gpu.model if gpu is not None else "devices"),
         spot=bool(platform) and catalog.platforms[platform].is_spot(labels),
         gpu=gpu,
-        parts={
-            name: _part(catalog.resource(name), node.offered(name), labels, gpu, machines, catalog) for name in (*capacity, *allocatable)
-        },
-        usd=prices.of_device(labels),
-        slices=slices,
+        parts=parts,
+        gpus=gpus,
+        missing=tuple(missing_devices(node, labels, published, catalog)),
+        usd=prices.of_device({**labels, GPU_PRODUCT: split_product(labels.get(GPU_PRODUCT, ""))[0]}),
+        slices=published,
     )
+
+
+def _gpus(node: Node, labels: Mapping[str, str], parts: Mapping[str, Fraction], published: int, catalog: Catalog) -> int | None:
+    """Return the physical GPUs of a node: those that a vGPU maker registers, else those of its machine, else what its labels count, what
+    it offers, or what drivers publish, whichever is most."""
+    if node.registered:
+        return len(node.registered)
+    expected = expected_devices(labels, catalog)
+    if expected is not None and expected.key == INSTANCE_TYPE:
+        return expected.number
+    whole, others = Fraction(0), dict[str, int]()
+    for name, part in parts.items():
+        resource = catalog.resource(name)
+        if resource is not None and resource.kind == "other":  # cores and devices of one vendor are the same ones
+            others[resource.vendor] = min(node.offered(name) or LARGEST, others.get(resource.vendor, LARGEST))
+        else:
+            whole += part * node.offered(name)
+    counted = ceil(whole) + sum(count for count in others.values() if count < LARGEST)
+    most = max(counted or published, (expected.number or 0) if expected is not None else 0)
+    return most or (None if expected is not None else 0)
 
 
 def _devices(amounts: Amounts, catalog: Catalog) -> dict[str, int]:
     return {name: amount for name, amount in amounts.items() if catalog.resource(name) is not None and catalog.measure(name) is None}
 
 
-def _part(
-    resource: Resource | None, offered: int, labels: Mapping[str, str], gpu: Gpu | None, machines: Machines, catalog: Catalog
-) -> Fraction:
-    """Return the part of a GPU that one device of this name is, however many of them the node offers."""
-    if resource is None:
-        return Fraction(1)
-    if resource.kind == "mig" and gpu is not None and (profile := gpu.slices.get(resource.profile or "")) is not None:
-        return gpu.share(profile)
+def _part(name: str, node: Node, labels: Mapping[str, str], gpu: Gpu | None, machines: Machines, catalog: Catalog) -> Fraction:
+    """Return the part of a GPU that one device of this name is, however many of them the node offers. Of an amount of memory, of which
+    nobody says how much a GPU has, it is nothing."""
+    resource, measure, offered = catalog.resource(name), catalog.measure(name), node.offered(name)
+    if measure is not None or resource is None:
+        return Fraction(1, measure.unit) if measure is not None and measure.unit else Fraction(0)
+    profile = None if gpu is None else gpu.slices.get(resource.profile or split_product(labels.get(GPU_PRODUCT, ""))[1])
+    if gpu is not None and profile is not None and resource.kind in ("mig", "gpu"):
+        return gpu.share(profile) / _replicas(labels, resource)
     if resource.kind not in ("gpu", "shared"):
         return devices.share(resource, catalog)[0]
-    if (replicas := label_number(labels, GPU_REPLICAS) or 1) > 1:
-        return Fraction(1, replicas)
+    if node.registered and offered > len(node.registered):
+        return Fraction(len(node.registered), offered)
     machine = machines.machine(labels)
-    if resource.kind == "shared" and machine is not None and machine.count and offered > machine.count:
+    if machine is not None and machine.count and offered > machine.count:
         return Fraction(machine.count, offered)
-    return Fraction(1)
+    return Fraction(1, _replicas(labels, resource))
+
+
+def _replicas(labels: Mapping[str, str], resource: Resource) -> int:
+    key = f"{MIG_PREFIX}{resource.profile}.replicas" if resource.kind == "mig" else GPU_REPLICAS
+    return max(label_number(labels, key) or 1, 1)
 
 
 class _PodRequests(NamedTuple):
@@ -196,9 +248,26 @@ class _PodRequests(NamedTuple):
 
     raw: Raw
     gpus: int
-    devices: Fraction
+    amounts: Mapping[str, int]
+    """Extended resource -> what it asks for, parts of devices among them."""
+    whole: Fraction
+    """The GPUs that it takes by claims, and parts of them by annotations."""
+    devices: Mapping[str, tuple[int, Fraction]]
+    """Accelerator resource -> how many it asks for at least, and the part of a GPU that each is at least."""
     names: tuple[str, ...]
     signed: tuple[str, ...]
+
+    def held_of(self, node: GpuNode | None) -> Fraction:
+        """Return the physical GPUs that such a pod holds of a node; of an unknown node at least."""
+        parts: Mapping[str, Fraction] = {} if node is None else node.parts
+        total = self.whole + sum((count * parts.get(name, part) for name, (count, part) in self.devices.items()), Fraction(0))
+        registered = () if node is None else node.place.registered
+        memory = registered[0].memory_mib if registered else 0
+        if not memory:
+            return total
+        written = {name.rpartition("/")[2]: amount for name, amount in self.amounts.items()}
+        percents = (Fraction(written.get(name, 0), 100) for name in ("gpumem-percentage", "gpucores"))
+        return max(total, Fraction(written.get("gpumem", 0), memory), *percents)
 
 
 def _pods(cluster: Cluster, snapshot: Snapshot, nodes: Mapping[str, GpuNode]) -> Iterable[GpuPod]:
@@ -212,7 +281,8 @@ def _pods(cluster: Cluster, snapshot: Snapshot, nodes: Mapping[str, GpuNode]) ->
         if asked is None:
             continue
         node = nodes.get(stored.node) if stored.node else None
-        usd = None if node is None or node.usd is None else node.usd * float(asked.devices)
+        held = asked.held_of(node)
+        usd = None if node is None or node.usd is None else node.usd * float(held)
         workload = workload_of(stored, cluster.owners)
         yield GpuPod(
             stored=stored,
@@ -222,6 +292,7 @@ def _pods(cluster: Cluster, snapshot: Snapshot, nodes: Mapping[str, GpuNode]) ->
             signed=asked.signed,
             gpus=asked.gpus,
             names=asked.names,
+            held=held,
             usd=usd,
             node=node,
             age=cluster.age(stored.created),
@@ -243,7 +314,33 @@ def _asked(stored: StoredPod, snapshot: Snapshot) -> _PodRequests | None:
     owner = (group_of(stored.owner.api_version), stored.owner.kind) if stored.owner is not None else ("", "")
     labels = tuple(sorted((key, value) for key, value in pod.labels.items() if key in snapshot.catalog.signatures))
     signed = tuple(workload.name for workload in snapshot.catalog.workloads_signed(owner, labels))
-    return _PodRequests(raw, held.units.least, held.at_least(snapshot.catalog), names, signed)
+    amounts = {name: amount for name, amount in requests(map_at(raw, "spec")).amounts.items() if "/" in name}
+    return _PodRequests(
+        raw=raw,
+        gpus=held.units.least,
+        amounts=amounts,
+        whole=Fraction(sum(claim.count.least for claim in held.claimed)) + _fraction(pod, held.fraction.least),
+        devices={device.resource.name: _least(device, amounts, snapshot.catalog) for device in held.asked},
+        names=names,
+        signed=signed,
+    )
+
+
+def _least(requested: devices.RequestedDevice, amounts: Mapping[str, int], catalog: Catalog) -> tuple[int, Fraction]:
+    """Return how many of a resource a pod asks for at least, and the part of a GPU that each is at least."""
+    resource = requested.resource
+    if resource.kind == "part":
+        return amounts.get(resource.name, 0), Fraction(1, resource.unit) if resource.unit else Fraction(0)
+    return requested.count.least, devices.share(resource, catalog)[0]
+
+
+def _fraction(pod: Pod, number: int) -> Fraction:
+    """Return the part of GPUs that KAI or Run:ai gives a pod by its annotation; all of them where that is not readable."""
+    text = str(pod.annotations.get(FRACTIONS[0], ""))
+    return number * (Fraction(text) if _DECIMAL.fullmatch(text) else Fraction(1))
+
+
+_DECIMAL = re.compile(r"0?\.[0-9]{1,6}", re.ASCII)
 
 
 def _role(signed: Sequence[str], raw: Raw) -> Role:

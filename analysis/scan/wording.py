@@ -25,7 +25,7 @@ class FindingTexts(NamedTuple):
 ROWS: Mapping[Kind, FindingTexts] = {
     "pending": FindingTexts(
         "Pending GPU pods",
-        "{reasons_text}",
+        "{reasons_text}{room_text}",
         "berth why pod/{pod} -n {namespace}",
         "A pending pod does no work, and its author sees only Pending.",
     ),
@@ -81,7 +81,7 @@ ROWS: Mapping[Kind, FindingTexts] = {
     ),
     "pool-expires": FindingTexts(
         "NodePools whose nodes expire",
-        "expireAfter {after}, with {runs_text} on its nodes",
+        "expireAfter {after}{default_text}, with {runs_text} on its nodes",
         "set spec.template.spec.expireAfter: Never, or longer than the longest run",
         "Expiry ignores karpenter.sh/do-not-disrupt: Karpenter drains the node while pods run there.",
     ),
@@ -98,17 +98,17 @@ ROWS: Mapping[Kind, FindingTexts] = {
         "When a drain begins, Karpenter deletes pods with a longer grace period early, so that they end in time.",
     ),
     "pool-no-gpu-limit": FindingTexts(
-        "NodePools without a GPU limit",
-        "spec.limits has no accelerator{limits_text}",
-        "set spec.limits, for example nvidia.com/gpu: 64",
+        "NodePools without a limit",
+        "spec.limits bounds no GPU machines{limits_text}",
+        "set spec.limits, for example {resource}: 64",
         "A Job with a typo in its parallelism can start GPU machines up to the cloud quota.",
     ),
     "pool-untainted": FindingTexts(
         "GPU NodePools without a taint",
         "spec.template.spec.taints has no GPU taint",
-        "first put ClusterGPUPolicy berth-default in Enforce, then add the taint nvidia.com/gpu=present:NoSchedule to "
+        "first put ClusterGPUPolicy berth-default in Enforce, then add the taint {resource}=present:NoSchedule to "
         "spec.template.spec.taints",
-        "Any pod can be scheduled there, and Karpenter may start a GPU machine for a pod without a GPU.",
+        "Any pod can be scheduled there, and a NodePool without replicas may start a GPU machine for a pod without a GPU.",
     ),
     "pool-family-without-gpu": FindingTexts(
         "NodePools with machines that report no GPU",
@@ -127,6 +127,26 @@ ROWS: Mapping[Kind, FindingTexts] = {
         "alias {alias}, used by NodePools {pools_text}, with {runs_text} on their nodes",
         "pin the image (spec.amiSelectorTerms: [{{alias: {alias_family_text}@vYYYYMMDD}}]), and update it when no run is on the nodes",
         "With each image release the nodes drift: Karpenter replaces them during runs, often with another driver version.",
+    ),
+    "gpus-missing": FindingTexts(
+        "GPU nodes without all of their GPUs",
+        "{label_text} says that a node has {expected_text}, and it offers {offered_text}; {cause_text}",
+        "{repair_text}",
+        "Such a node is paid for and runs no GPU pod. Karpenter counts it as capacity until it is initialized, and creates no other node.",
+    ),
+    "gpus-unhealthy": FindingTexts(
+        "GPUs that are unhealthy",
+        "{resources_text}: {capacity} on the node, {allocatable} allocatable",
+        "kubectl get pods -A -o wide --field-selector spec.nodeName={pod} shows whether the device plugin runs there; if it does, its log "
+        "and dmesg on the node have the error (for NVIDIA an Xid), and the node must be replaced or its GPU reset",
+        "The device plugin has stopped, or reports broken devices: no pod can get them.",
+    ),
+    "slices-missing": FindingTexts(
+        "MIG slices that a node does not offer",
+        "{label_text}, and the node offers {offered_text}",
+        "restart the device plugin there: kubectl delete pod -n gpu-operator -l app=nvidia-device-plugin-daemonset "
+        "--field-selector spec.nodeName={pod}; then check the MIG manager's log: kubectl logs -n gpu-operator -l app=nvidia-mig-manager",
+        "Pods that request these slices stay pending, although the labels show them.",
     ),
     "advertised-twice": FindingTexts(
         "GPUs that are advertised twice",
@@ -202,8 +222,11 @@ def _places(finding: Finding) -> dict[str, object]:
     pod = finding.names[0] if finding.names else where.name
     out: dict[str, object] = {"pods": finding.pods, "nodes": finding.nodes, "name": where.name, "namespace": where.namespace, "pod": pod}
     out |= {key: _listed(value) if isinstance(value, tuple) and key != "reasons" else value for key, value in values.items()}
-    out |= {f"{key}_text": text(values) for key, text in _TEXTS.items()}
+    out |= {f"{key}_text": text({**values, "node": pod}) for key, text in _TEXTS.items()}
     kept = keep_one(str(values.get("driver")), pod)
+    room = values.get("room")
+    few = isinstance(room, int) and 0 <= room < finding.pods
+    out["room_text"] = f"; there is room for {room} of these {finding.pods} pods now" if few and finding.pods > 1 else ""
     out |= {"nodes_text": _count(finding.nodes, "node"), "pods_text": _count(finding.pods, "pod"), "keep_text": kept}
     return out
 
@@ -214,6 +237,52 @@ def _listed(value: Value) -> str:
 
 def _owners(values: Mapping[str, Value]) -> str:
     return f": {_listed(owners)}" if (owners := values.get("owners", ())) else ""
+
+
+def _devices(number: object, values: Mapping[str, Value], few: str) -> str:
+    """Return ``4 nvidia.com/gpu``. ``few``: the word for a number that is 0 or not known."""
+    return f"{number or few} {_listed(values.get('resources', ())) or 'accelerators'}"
+
+
+def _cause(values: Mapping[str, Value]) -> str:
+    """Return what may be the cause: that what offers them does not run there, or the driver."""
+    plugin = values.get("plugin", "")
+    match values.get("cause"):
+        case "kept-off":
+            return f"DaemonSet {plugin} does not run there: {obstacles.describe_obstacles(values)}"
+        case "elsewhere":
+            return f"DaemonSet {plugin} runs on other nodes, but not there"
+        case "runs":
+            return f"DaemonSet {plugin} runs there, so its driver or the device itself is the cause"
+        case "mig":
+            return f"its MIG configuration is {values.get('state')} (label nvidia.com/mig.config.state)"
+        case "none":
+            return f"no DaemonSet of a device plugin{_of_vendor(values)} was found"
+    return "its device plugin does not run there, or its driver or the device fails"
+
+
+def _of_vendor(values: Mapping[str, Value]) -> str:
+    return f" for {values['vendor']}" if values.get("vendor") else ""
+
+
+def _repair(values: Mapping[str, Value]) -> str:
+    """Return what to type next about GPUs that a node does not offer."""
+    namespace, _, plugin = str(values.get("plugin", "")).partition("/")
+    match values.get("cause"):
+        case "kept-off" | "elsewhere":
+            return f"kubectl edit daemonset {plugin} -n {namespace}, and let it run there: add the toleration, or the label to the node" + (
+                " (the GPU Operator: spec.daemonsets.tolerations of its ClusterPolicy)" if values.get("vendor") == "nvidia" else ""
+            )
+        case "runs":
+            return f"kubectl logs -n {namespace} daemonset/{plugin} (the pod on that node), and nvidia-smi or its counterpart on the node"
+        case "mig":
+            return "kubectl logs -n gpu-operator -l app=nvidia-mig-manager shows why; no pod may use a GPU there meanwhile"
+        case "none":
+            return f"install the device plugin{_of_vendor(values)} (for NVIDIA the GPU Operator, which brings the driver too)"
+    return (
+        f"kubectl get pods -A -o wide --field-selector spec.nodeName={values.get('node')} shows whether a device plugin runs there; "
+        "if none does, compare its tolerations with the node's taints; if one does, read its log"
+    )
 
 
 def _limits(values: Mapping[str, Value]) -> str:
@@ -232,13 +301,14 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
         str(values.get("length")), ""
     ),
     "group": lambda values: _group(values.get("group", ())),
-    "lacks": lambda values: " and ".join(_lack(name) for name in _each(values.get("lacks", ()))),
+    "lacks": lambda values: " and ".join(_lack(name) for name in _each(values.get("lacks", ()))) + _removed(values),
     "model": lambda values: f"{values['model']} ({values['memory']} GB)" if values.get("model") else "GPU",
     "owners": _owners,
     "plain": lambda values: _count(values.get("plain"), "pod"),
     "runs": lambda values: _count(values.get("runs"), "run"),
     "longer": lambda values: _count(values.get("longer"), "run"),
     "limits": _limits,
+    "default": lambda values: " (Karpenter's default, because none is set)" if values.get("default") else "",
     "families": lambda values: _listed(values.get("families", ())),
     "all": lambda values: ", and the NodePool allows no other machine" if values.get("all") else "",
     "nothing": lambda values: ", so the NodePool can create no node" if values.get("all") else "",
@@ -249,6 +319,11 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "labels": lambda values: f"labels of an earlier run ({values['product']})" if values.get("product") else "no labels with the GPU model",
     "config": lambda values: f", for the configuration {values['config']}" if values.get("config") else "",
     "right": _right_quota,
+    "label": lambda values: f"label {values['label']}={values['says']}" if values.get("label") else "",
+    "expected": lambda values: _devices(values.get("expected"), values, "some"),
+    "offered": lambda values: _devices(values.get("offered"), values, "no"),
+    "cause": _cause,
+    "repair": _repair,
     "classes": lambda values: f", of DeviceClasses {_listed(values['classes'])}" if values.get("classes") else "",
 }
 
@@ -263,6 +338,10 @@ def _each(value: Value) -> tuple[str, ...]:
 
 def _group(value: Value) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _removed(values: Mapping[str, Value]) -> str:
+    return f" ({_listed(removed)} is an old name that is not read any more)" if (removed := values.get("removed", ())) else ""
 
 
 def _lack(name: str) -> str:

@@ -31,13 +31,14 @@ from kube.namespace_limits.refusal import Refusal
 from kube.node import NodeGroup
 from kube.pod import DEFAULT_SCHEDULER, FINISHED, Pod, PodError
 from kube.scheduling import Wants, wants
-from kube.templates import group_of
+from kube.templates import group_of, pods_at_once
 from kube.tree import Raw, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
 from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
 from policies.placement.pools import Pool
+from policies.placement.together import room_for
 from policies.placement.unchecked import Unchecked, in_order
 from policies.pods.actors import QUEUE_NAME
 from policies.request import Request
@@ -96,7 +97,9 @@ class Explainer:
             base = replace(base, warnings=self._warnings(outcome))
         if pod is None:
             return base if outcome is None else self._of_outcome(base, outcome)
-        base = replace(base, **_of_pod(pod), gates=read_gates(pod, self._snapshot.catalog))
+        waiting = _count_alike(wants(one) for one in pods if _waits(one))
+        alike = next((count for wanted, count in waiting if wanted == wants(pod)), 1)
+        base = replace(base, **_of_pod(pod), pods=alike, gates=read_gates(pod, self._snapshot.catalog))
         as_stored = stored(pod, widest(self._snapshot.catalog))
         one = audit_pod(as_stored, facts)
         if base.state == "admitted":
@@ -107,14 +110,14 @@ class Explainer:
         if placed.outlook != "now":
             placed = replace(placed, rollout=rollouts.find_rollout(asked, pod, placed.where))
         if outcome is not None:
-            return _gated(self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject))
+            return _gated(self._together(self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject), waiting))
         written = as_written(pod, as_stored, facts)
         if written is not None:
             admitted = (self._advised or self._admission).of(written)
             warned = audience.warned(admitted.remarks, admitted.violations, written.pod)
             warnings = tuple(AuthorWarning((), remark) for remark in warned)
             placed = replace(placed, warnings=warnings, edits=admitted.edits if self._advised is None else ())
-        return _gated(self._remedied(placed, None, written))
+        return _gated(self._together(self._remedied(placed, None, written), waiting))
 
     def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str], now: Surroundings | None = None) -> Explanation:
         """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``). ``now``: the
@@ -154,18 +157,20 @@ class Explainer:
             refusals=pod.refusals,
             gates=read_gates(pod.pod, self._snapshot.catalog),
             unchecked=tuple(self._unchecked_before(outcome.manifest, pod.pod)),
+            pods=pods_at_once(outcome.manifest.value, pod.subject.template),
         )
         if base.state == "denied":
             return base
-        if base.state == "proposed" and (invalid := next(_invalid(outcome), None)) is not None:
-            return self._corrected(base, outcome.manifest, *invalid)
+        if base.state == "proposed" and (invalid := [*_invalid(outcome)]):
+            return self._corrected(base, outcome.manifest, invalid)
         placed = self._placed(base, wants(pod.pod))
         before = max(_refused_outlook(pod.refusals), places.queue_outlook(said), key=OUTLOOKS.index)
         if before == "never":
             return replace(placed, outlook="never")
         if before != "now":
             return _at_best(placed, before)
-        return _gated(self._remedied(placed, outcome.manifest, pod.subject))
+        each = [(wants(one.pod), pods_at_once(outcome.manifest.value, one.subject.template)) for one in outcome.pods]
+        return _gated(self._together(self._remedied(placed, outcome.manifest, pod.subject), each))
 
     def _unchecked_before(self, manifest: Manifest, pod: Raw) -> Iterator[Unchecked]:
         """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
@@ -185,6 +190,13 @@ class Explainer:
         where += [_of_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
         return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unchecked=in_order(unchecked))
+
+    def _together(self, base: Explanation, pods: Sequence[tuple[Wants, int]]) -> Explanation:
+        """Return the explanation with the room for all these pods, if there is more than one."""
+        if self._fleet is None or sum(count for _, count in pods) < 2:
+            return base
+        room = room_for(pods, self._fleet)
+        return replace(_at_best(base, room.outlook) if base.outlook == "now" else base, room=room)
 
     def _remedied(self, base: Explanation, manifest: Manifest | None, subject: ManifestPod | Request | None) -> Explanation:
         """Search the smallest change, of the manifest that makes the pods, or of the pod."""
@@ -214,23 +226,32 @@ class Explainer:
         base = replace(base, denials=tuple(denials.values()) or base.denials)
         if not every or any(one.found.fix is None for one in every):
             return replace(base, remedy=Remedy(found=SearchResult(fix=None)))
-        first, *others = every
-        beside = tuple((one.subject.template, one.found.fix) for one in others if one.found.fix is not None)
-        base = replace(base, remedy=Remedy(found=first.found, beside=beside))
-        return self._with(base, denied.apply_fixes(outcome.manifest, every), first.then)
+        return self._with_all(base, outcome.manifest, every)
 
-    def _corrected(self, base: Explanation, manifest: Manifest, pod: PodResult, denials: tuple[Violation, ...]) -> Explanation:
-        """Return the explanation of an object that Kubernetes itself denies, with the change by which it does not."""
-        request = pod.subject.review
-        steps = tuple(chain.from_iterable(steps_of(fix, request.pod) for denial in denials for fix in denial.fixes[:1]))
+    def _corrected(self, base: Explanation, manifest: Manifest, invalid: Sequence[tuple[PodResult, tuple[Violation, ...]]]) -> Explanation:
+        """Return the explanation of an object that Kubernetes itself denies, with the change of its templates by which it does not."""
+        every = [self._without_denials(pod.subject, denials) for pod, denials in invalid]
+        denials = {violation.key: violation for template in every for violation in template.denials}
+        base = replace(base, state="denied", invalid=True, denials=tuple(denials.values()), remedy=Remedy(found=SearchResult(fix=None)))
+        return base if any(template.found.fix is None for template in every) else self._with_all(base, manifest, every)
+
+    def _without_denials(self, subject: ManifestPod, denials: tuple[Violation, ...]) -> denied.DeniedTemplate:
+        """Return a template that Kubernetes denies, with the first fix of each denial; without a change if one of them has none."""
+        request = subject.review
+        each = [steps_of(fix, request.pod) for denial in denials for fix in denial.fixes[:1]]
+        steps = tuple(chain.from_iterable(each)) if all(each) and all(denial.fixes for denial in denials) else ()
         edits = edits_of(steps, request.pod)
-        base = replace(base, state="denied", invalid=True, denials=denials, remedy=Remedy(found=SearchResult(fix=None)))
-        if not steps:
-            return base
-        result = SearchResult(fix=PodChange(steps=steps, edits=edits, place=None))
-        value = fixes.fix_workload(manifest, pod.subject, edits)
         then = self._admission.of(replace(request, pod=changed(request.pod, edits))).pod
-        return self._with(replace(base, remedy=Remedy(found=result)), value, then)
+        return denied.DeniedTemplate(
+            subject, denials, SearchResult(fix=PodChange(steps=steps, edits=edits, place=None) if steps else None), then
+        )
+
+    def _with_all(self, base: Explanation, manifest: Manifest, every: Sequence[denied.DeniedTemplate]) -> Explanation:
+        """Return the explanation with the change of all templates."""
+        first, *others = every
+        beside = tuple((template.subject.template, template.found.fix) for template in others if template.found.fix is not None)
+        base = replace(base, remedy=Remedy(found=first.found, beside=beside))
+        return self._with(base, denied.apply_fixes(manifest, every), first.then)
 
     def _with(self, base: Explanation, value: dict[str, Any], then: Mapping[str, Any]) -> Explanation:
         """Return the explanation with the object that has the change, and with what takes its pod ``then``."""
@@ -250,6 +271,17 @@ class Explainer:
             name: found[0] if (found := self._prices.machines.get(name)) else None for name in pool_blockers.machines(wants(pod), pool)
         }
         return tuple(sorted(prices.items(), key=lambda one: (one[1] is None, one[1] or 0.0, one[0])))
+
+
+def _count_alike(pods: Iterable[Wants]) -> list[tuple[Wants, int]]:
+    """Return each kind of pod with the number of such pods; a workload has a few kinds."""
+    kinds: list[Wants] = []
+    counts: Counter[int] = Counter()
+    for wanted in pods:
+        if wanted not in kinds:
+            kinds.append(wanted)
+        counts[kinds.index(wanted)] += 1
+    return [(wanted, counts[number]) for number, wanted in enumerate(kinds)]
 
 
 def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Explanation:

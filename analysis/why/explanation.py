@@ -16,6 +16,7 @@ from kube.scheduling import Blocker
 from kube.tree import Path, map_at, maps_in
 from policies.patch.record import Entry
 from policies.placement.fleet import Outlook
+from policies.placement.together import Room
 from policies.verdict import AuditOutcome, Edit, Violation
 
 State = Literal["pending", "denied", "admitted", "waiting", "proposed"]
@@ -141,6 +142,10 @@ class Explanation:
     refusals: tuple[Refusal, ...] = ()
     """What ResourceQuotas and LimitRanges refuse of pods that are not created yet; ``warnings`` say it."""
     rollout: RolloutWait | None = None
+    pods: int = 1
+    """Pods like this one that wait, or that a workload has at once."""
+    room: Room | None = None
+    """For all pods that wait, or that a workload has at once; None for one pod, and where places are not known."""
     remedy: Remedy | None = None
     denials: tuple[Violation, ...] = ()
     unread_policies: bool = False

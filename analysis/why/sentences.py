@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis.scan.obstacles import lack
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, RolloutWait
 from analysis.why.gates import describe_gates
 from catalog.nearest import list_known
@@ -16,6 +17,7 @@ from documents.printable import counted
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
+from policies.placement.fleet import Outlook
 from policies.verdict import Edit
 
 THEN = {
@@ -44,11 +46,18 @@ def blocker(one: Blocker) -> str:
             return f"label {condition(one)} is required; it {has}"
         case "name":
             return "the pod names another node"
+        case "resource" if one.found:
+            parts = f"{counted(one.have, 'device')} in {one.found} parts"
+            return f"{format_amount(one.key, one.need)} requested by one container; the node has {parts}"
         case "resource":
             broken = "; its devices are unhealthy or not ready yet" if one.passing else ""
             return f"{format_amount(one.key, one.need)} requested; it has {_bare(one.key, one.have)}{broken}"
         case "capacity":
             return f"{format_amount(one.key, one.need)} requested; {_bare(one.key, max(0, one.have))} free now"
+        case "missing":
+            return f"{format_amount(one.key, one.need)} requested; it offers {_bare(one.key, one.have)}{lack(one)}"
+        case "in-flight":
+            return f"Karpenter counts on node {one.key}, which is not initialized, and creates no other node for this pod"
         case "ports":
             return f"host port {one.key} is in use"
         case "unschedulable":
@@ -56,15 +65,16 @@ def blocker(one: Blocker) -> str:
         case "machines" if one.operator:
             return f"creates no machine with {condition(one)}{'' if one.certain else ' that Berth knows'}"
         case "machines":
-            return f"creates no machine with {format_amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{_largest(one)}"
+            amount = "room for another pod" if one.key == PODS else format_amount(one.key, one.need)
+            return f"creates no machine with {amount}{'' if one.certain else ' that Berth knows'}{_largest(one)}"
         case "limits" if one.have <= 0:
             return f"its limit of {one.key} (spec.limits) is used up, so it creates no machine"
         case "limits":
             machine = f"its smallest machine that fits, {one.found}," if one.found else "a machine"
             return f"its limit leaves {format_amount(one.key, one.have)}; {machine} needs {_bare(one.key, one.need)}"
         case "node-class":
-            of_class = f"of its node class ({one.key}) " if one.key else ""
-            return f"the machines {of_class}that it creates are unknown to Berth"
+            of_group = f" ({one.key})" if one.key else ""
+            return f"Berth does not know which machines its node class{of_group} creates"
         case "static":
             return "has a fixed number of nodes and creates none for pods"
         case "not-ready":
@@ -75,20 +85,31 @@ def blocker(one: Blocker) -> str:
 
 def _largest(blocker: Blocker) -> str:
     """Return what the machine has that comes nearest."""
-    if not blocker.have and blocker.found:
-        return f": its cloud reports no {blocker.key} of {blocker.found}"
-    if not blocker.have:
-        return f"; its machines have {', '.join(blocker.values)}" if blocker.values else ""
     if blocker.key in COMPUTE or blocker.key in ("ephemeral-storage", PODS):
-        return f"; {blocker.found or 'the nearest'} has {_bare(blocker.key, blocker.have)} for pods"
-    largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"
-    return f"; {largest} has {blocker.have}"
+        room = "has no room beside DaemonSets" if blocker.have <= 0 else f"has at most {_bare(blocker.key, blocker.have)} for pods"
+        return f"; {blocker.found or 'the nearest'} {room}"
+    if blocker.have:
+        largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"
+        return f"; {largest} has {blocker.have}"
+    if blocker.found:
+        return f": its cloud reports no {blocker.key} of {blocker.found}"
+    return f"; its machines have {', '.join(blocker.values)}" if blocker.values else ""
 
 
 def blocker_of(explanation: Explanation, place_blocker: Blocker) -> str:
     """Return why a place does not take the pod, with the policies that wrote what is in the way."""
     policies = explanation.requiring(place_blocker)
     return f"{blocker(place_blocker)}{f' (required by {list_some(policies)})' if policies else ''}"
+
+
+def lacking_node(explanation: Explanation) -> str:
+    """Return the first node that only lacks devices which it should have; "" if there is none."""
+    lacking = (
+        place
+        for place in explanation.where
+        if not place.pool and place.blockers and all(blocker.kind == "missing" for blocker, _ in place.blockers)
+    )
+    return next((place.names[0] for place in lacking), "")
 
 
 def condition(one: Blocker) -> str:
@@ -171,20 +192,25 @@ def state(explanation: Explanation, now: datetime) -> str:
     return f"{explanation.title} in namespace {explanation.namespace}: {is_}{about}{pods}."
 
 
-def comes_to(remedy: Remedy) -> Iterator[str]:
-    """Yield what policies and places do with the change, and what Karpenter may buy for it."""
+def comes_to(remedy: Remedy, pods: int = 1) -> Iterator[str]:
+    """Yield what policies and places do with the change, and what Karpenter may buy for it. ``pods``: how many such pods there are."""
     if remedy.admits:
         yield "Policies then admit it."
     if remedy.found.then is not None and (words := THEN.get(remedy.found.then)):
         yield words
     if remedy.runs_on:
         yield f"It then fits {list_some(remedy.runs_on)}."
+    fix = remedy.found.fix
+    if not (remedy.runs_on or remedy.buys or remedy.admits) and fix is not None and fix.place is not None:
+        yield "It then waits for a node that lacks its devices now. To find the cause: berth scan"
     for pool, machines in remedy.buys.items():
         name, usd = machines[0] if machines else ("a machine", None)
         price = "" if usd is None else f" ({usd:.2f} USD per hour on demand)"
         cheapest = f", the cheapest known of {len(machines)}" if usd is not None else f" or {counted(len(machines) - 1, 'other machine')}"
         others = cheapest if len(machines) > 1 else ""
         yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
+        if pods > 1 and usd is not None:
+            yield f"With a machine for each of its {pods} pods that is {usd * pods:.2f} USD per hour."
 
 
 def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]:
@@ -202,6 +228,13 @@ def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]
     else:
         change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
         yield f"To end an old pod first: kubectl patch deployment {wait.deployment} -n {namespace} -p '{change}'"
+
+
+def no_change(outlook: Outlook | None) -> str:
+    """Return what it means that no change of a pod was found."""
+    if outlook == "unknown":
+        return "No change to it is known to fix that: what is unknown decides."
+    return "No change to it fixes that: no toleration, label, or resource name or amount helps."
 
 
 def describe_place(place: PlaceKind) -> str:

@@ -20,7 +20,18 @@ from catalog.parse.devices import GPU, MACHINE, PLATFORMS, PROFILES, PUBLISHED, 
 from catalog.parse.fields import COUNT, LABEL, REGEX, PossibleValues, column, pairs, record_of, struct_of
 from catalog.parse.kinds import BETWEEN, WORKLOAD, unreachable
 from catalog.parse.records import Record, RecordReader, SectionNames
-from catalog.platforms import AcceleratorTaint, GraceCap, Operator, Platform, Protection, Sharing, SharingScheme, Variant
+from catalog.platforms import (
+    AcceleratorTaint,
+    DevicePlugin,
+    GpuLabel,
+    GraceCap,
+    Operator,
+    Platform,
+    Protection,
+    Sharing,
+    SharingScheme,
+    Variant,
+)
 from catalog.published_devices import PublishedDevices
 from catalog.resources import Measure, ResourcePattern
 from catalog.shapes.scalars import ANY_MAP, TEXT, Name, WordChoice, wants
@@ -106,6 +117,7 @@ PLATFORM = struct_of(
     name=None,
     partition_sizes=mapped(listed(TEXT), keys=Name(noun="GPU model", known="models")),
     gpu_pools=mapped(listed(LABEL, least=1)),
+    accelerator_pools=mapped(listed(LABEL, least=1)),
     machine_keys=listed(listed(TEXT, least=1)),
     sharing=Name(noun="scheme", known="schemes"),
 )
@@ -170,6 +182,7 @@ _CATALOG = struct_of(
     measures=listed(struct_of(Measure, unit=COUNT)),
     taints=listed(TAINT),
     spot_taints=listed(TAINT),
+    arch_taints=listed(TAINT),
     never_tolerate=column("key"),
     protections=listed(PROTECTION),
     workloads=listed(WORKLOAD),
@@ -183,9 +196,13 @@ _CATALOG = struct_of(
     podless_groups=column("group", frozenset),
     accelerator_domains=column("domain"),
     other_drivers=column("driver", frozenset),
+    gpu_labels=listed(struct_of(GpuLabel)),
+    device_plugins=listed(struct_of(DevicePlugin)),
+    ignored_resources=pairs("name", "maker"),
     retired_families=column("name"),
     workload_labels=column("label"),
     pod_makers=column("user", frozenset),
+    nouns=mapped(record_of("noun")),
     prices=mapped(record_of("where")),
     other_platforms=mapped(Struct(build=lambda labels=(): dict(labels), fields=(field_of("labels", mapped(LABEL)),))),
 )
@@ -245,7 +262,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "resources": ("name|pattern",),
     "taints": (),
     "spotTaints": (),
+    "archTaints": (),
     "protections": ("where", "key"),
+    "gpuLabels": ("key", "value"),
     "between": ("group", "kind"),
     "reservedKeys": ("prefix",),
     "words": ("where", "key"),

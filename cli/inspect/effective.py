@@ -147,10 +147,10 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
     if not state.installed:
         raise no_policies(origin, "berth effective --policies PATH")
     update = state.update(catalog, chosen)
-    used = used_platforms(update.snapshot, chosen, as_served(chosen, state.objects, catalog))
+    used = used_platforms(update.snapshot, chosen, as_served(chosen, state.objects, catalog), state.unread)
     if origin.dumps:
         _check_namespace(state.namespace, update.snapshot)
-    if not update.snapshot.placed and used.source == "nodes" and "Node" in state.unread:
+    if used.source == "unread":
         assumed = replace(chosen, platforms=assumed_platforms(), follows_server=chosen.follows_server - {"platforms"})
         update = state.update(catalog, assumed)
         used = UsedPlatforms(tuple(update.snapshot.tables), "assumed")

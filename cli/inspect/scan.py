@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     seen, admission = see(cluster, snapshot, cost), Admission(snapshot)
     with reading() as progress:
         progress.show("evaluating")
-        report = replace(scan(seen, admission), platforms=used_platforms(snapshot, chosen, served))
+        report = replace(scan(seen, admission), platforms=used_platforms(snapshot, chosen, served, cluster.unread))
     if args.suggest:
         write_suggestions(args.suggest, suggestions(seen, report.hits, chosen))
     if args.diff:

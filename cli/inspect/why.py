@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.admission_preview import Admission
-from analysis.conditions.server_options import as_served, selected_platforms, used_platforms
+from analysis.conditions.server_options import UsedPlatforms, as_served, selected_platforms, used_platforms
 from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
 from catalog.prices import prices
@@ -37,6 +37,7 @@ from documents.files import read_objects
 from kube.templates import full_kind
 from kube.tree import Raw
 from policies.document import InputError
+from policies.facts.device_modes import published
 from policies.objects import definition
 from policies.placement.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
@@ -59,7 +60,12 @@ def add_parser(subcommands: Any) -> None:
         ),
     )
     add = parser.add_argument
-    add("target", nargs="?", metavar="TYPE/NAME", help="pod/NAME, job/NAME, or another kind of workload, such as pytorchjob/NAME")
+    add(
+        "target",
+        nargs="*",
+        metavar="TYPE/NAME",
+        help="pod/NAME or pod NAME, deploy/NAME, job/NAME, or another kind of workload, such as pytorchjob/NAME",
+    )
     add(
         "--file",
         "-f",
@@ -79,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     from analysis.why import values
     from cli.inspect import why_text as text
 
-    if (args.target is None) == (args.file is None):
+    if bool(args.target) == (args.file is not None):
         raise InputError(file="why", message="needs TYPE/NAME or -f FILE, for example: berth why pod/train-0")
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
@@ -95,14 +101,25 @@ def run(args: argparse.Namespace) -> int:
 def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
     from sources.surroundings import kind_of, read_surroundings
 
-    type_, slash, name = args.target.partition("/")
-    if not slash or not type_ or not name:
-        raise InputError(file=args.target, message="is not TYPE/NAME; write for example pod/train-0")
+    title, (type_, name) = "/".join(args.target), _target(args.target)
     kind_of(type_, catalog)
     with reading() as progress:
         asked = read_surroundings(origin_from(args, both=True), args.namespace, (type_, name), catalog, progress.read)
     explainer = _explainer(args, asked, catalog, chosen, asked.pods)
-    return explainer.of_object(args.target, asked, made_of(asked, catalog))
+    return explainer.of_object(title, asked, made_of(asked, catalog))
+
+
+def _target(words: Sequence[str]) -> tuple[str, str]:
+    """Return the type and the name, which are written as kubectl takes them: ``pod/train-0`` or ``pod train-0``. Raises InputError."""
+    written = " ".join(words)
+    parts = words[0].split("/") if len(words) == 1 else list(words)
+    if len(parts) > 2:
+        raise InputError(file=written, message="names more than one object; explain one at a time, for example pod/train-0")
+    if len(parts) < 2 or not all(parts):
+        raise InputError(file=written, message=f"is not TYPE/NAME; write for example pod/{parts[0] or 'train-0'}")
+    if "/" in "".join(parts):
+        raise InputError(file=written, message=f"has a type twice; write {parts[0].partition('/')[0]}/{parts[1].rpartition('/')[2]}")
+    return parts[0], parts[1]
 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
@@ -127,11 +144,11 @@ def _explainer(args: argparse.Namespace, around: Surroundings, catalog: Catalog,
 
     served = as_served(chosen, around.objects, catalog)
     snapshot, advised = _snapshot(args, around, catalog, chosen, served), None
-    nodes_unknown = not snapshot.placed and "Node" in around.unread
-    if not args.policies and ("ClusterGPUPolicy" in around.unread or not around.installed or nodes_unknown):
-        platforms = selected_platforms(pods, catalog) if nodes_unknown else served.platforms
+    used = used_platforms(snapshot, chosen, served, around.unread)
+    platforms = selected_platforms(pods, catalog) if used.source == "unread" else served.platforms
+    if not args.policies and ("ClusterGPUPolicy" in around.unread or not around.installed or used.source == "unread"):
         advised = Admission(_of_default(args, around, replace(served, platforms=platforms)))
-    used = used_platforms(snapshot, chosen, served)
+        used = UsedPlatforms(platforms, "selected") if used.source == "unread" and platforms else used
     return Explainer(Admission(snapshot), _fleet(around, snapshot), prices(catalog), advised=advised, platforms=used)
 
 
@@ -161,7 +178,14 @@ def _fleet(asked: Surroundings, snapshot: Snapshot) -> Fleet | None:
     if not asked.places and ("Node" in asked.unread or not asked.objects):
         return None
     open_ended = True if "Node" in asked.unread or "NodePool" in asked.unread else None
-    return fleet_of(asked.places, catalog=snapshot.catalog, tables=snapshot.tables, occupants=asked.occupants, open_ended=open_ended)
+    return fleet_of(
+        asked.places,
+        catalog=snapshot.catalog,
+        tables=snapshot.tables,
+        occupants=asked.occupants,
+        published=published(snapshot.cluster),
+        open_ended=open_ended,
+    )
 
 
 def _fix(file: str, value: Any) -> None:

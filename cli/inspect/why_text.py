@@ -18,6 +18,7 @@ from documents.printable import counted, printable
 from kube.pod import field_of
 from kube.tree import dotted
 from policies.placement import unchecked
+from policies.placement.together import Room
 from policies.verdict import Violation
 
 MOST_PLACES = 6
@@ -98,13 +99,18 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         return
     if not_checked:
         yield f"Not checked: {not_checked}."
+    crowd = list(_crowd(found))
+    yield from crowd
     if found.rollout is not None:
         yield from sentences.rollout_lines(found.rollout, found.namespace, found.file)
         return
     if found.gates:
         gates = list_some(describe_gates(found.gates))
         yield Styled(f"No scheduler considers it until its scheduling gates are removed: {gates}.", "unsure")
-    if found.gates and found.outlook == "later" and found.remedy is None:
+    if crowd or (found.gates and found.outlook == "later" and found.remedy is None):
+        return
+    if found.outlook == "later" and (node := sentences.lacking_node(found)):
+        yield f"It needs no change: it waits until node {node} offers what its labels say. To find the cause: {stderr.name()} scan"
         return
     if found.refusals and found.outlook in ("later", "never"):
         ends = "until the warnings above are dealt with" if found.outlook == "never" else "until other pods of the namespace end"
@@ -125,11 +131,28 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         yield "Recreate it: Berth will add what is missing, by policies in Enforce, and then it fits. It was created while Berth did not"
         yield "answer, or Berth is not called in this namespace; there, make the change yourself."
     if remedy.found.fix is None and not remedy.anew:
-        yield "No change to it fixes that: no toleration, label, or resource name or amount helps."
+        yield sentences.no_change(found.outlook)
     elif remedy.edits:
         yield from _remedy(found, remedy)
     for violation in remedy.found.forbidden[:2]:
         yield f"A smaller change would be denied by {list_some(violation.policies)}: {violation}"
+
+
+def _crowd(found: Explanation) -> Iterator[str]:
+    """Yield for how many pods there is room, where one has a place and not all have, and what becomes of the others."""
+    room = found.room
+    if room is None or room.outlook != found.outlook or all(place.outlook != "now" for place in found.where):
+        return
+    if room.now is None:
+        yield f"One pod has a place; it is unknown whether all {room.pods} that it has at once have one."
+        return
+    yield f"There is room for {room.now} of its {room.pods} pods now. {_rest(room)}"
+
+
+def _rest(room: Room) -> str:
+    if room.empty is not None and room.empty < room.pods:
+        return f"Even when empty, the nodes have room for {room.empty}: add nodes, or ask for fewer pods."
+    return "The others wait until more is free."
 
 
 def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
@@ -142,7 +165,7 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
         yield f"  {sentences.edit(edit)}"
     for edit in remedy.edits_beside[:MOST_EDITS]:
         yield f"  in another template: {sentences.edit(edit)}"
-    yield from sentences.comes_to(remedy)
+    yield from sentences.comes_to(remedy, found.pods)
     what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
     yield f"To apply it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"
 
@@ -202,8 +225,8 @@ def _admitted(found: Explanation) -> Iterator[str]:
     yield from _audit_outcomes(found)
 
 
-def _audit_outcomes(found: Explanation) -> Iterator[str]:
-    for one in found.audit_outcomes:
+def _audit_outcomes(explanation: Explanation) -> Iterator[str]:
+    for one in explanation.audit_outcomes:
         if one.violations:
             yield f"{one.policy} ({one.mode}) would deny it in Enforce: {one.violations[0]}"
         elif one.edits or one.dropped:

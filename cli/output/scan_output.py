@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
@@ -53,20 +54,27 @@ def _section(kind: Any, found: Sequence[Finding]) -> Iterator[str]:
 
 def summarize_scan(report: ScanReport) -> str:
     """Return the first line: what there is."""
-    devices, held = sum(group.devices for group in report.groups), sum(group.held for group in report.groups)
-    nodes = sum(group.nodes for group in report.groups)
+    nodes, held = sum(group.nodes for group in report.groups), sum((group.held for group in report.groups), Fraction(0))
+    gpus = counted(sum(group.gpus or 0 for group in report.groups), "GPU")
+    least = "at least " if any(group.gpus is None for group in report.groups) else ""
     cost = "" if report.usd is None else f", {report.usd:.2f} USD per hour"
     waits = f", {report.waiting} of them pending" if report.waiting else ""
-    gpu_nodes = f"{counted(nodes, 'GPU node')} with {counted(devices, 'device')}, {held} used{cost}"
+    gpu_nodes = f"{counted(nodes, 'GPU node')} with {least}{gpus}, {_short(held)} used{cost}"
     if "Node" in report.unread and not nodes:
         gpu_nodes = "GPU nodes are unknown"
     return f"{gpu_nodes}; {counted(report.pods, 'GPU pod')}{waits}."
 
 
+def _short(number: Fraction) -> str:
+    """Return a number of GPUs with one decimal at most: ``0.6``."""
+    return f"{float(number):.1f}".removesuffix(".0")
+
+
 def cells(group: DeviceGroup) -> tuple[str, ...]:
     """Return the row of a group of nodes."""
     usd = "" if group.usd is None else f"{group.usd:.2f}"
-    return f"{group.what} {group.name}", group.model or "?", str(group.nodes), str(group.devices), str(group.held), usd
+    gpus = "?" if group.gpus is None else str(group.gpus)
+    return f"{group.what} {group.name}", group.model or "?", str(group.nodes), gpus, _short(group.held), usd
 
 
 def library(report: ScanReport) -> Iterator[str]:
@@ -85,8 +93,8 @@ def library(report: ScanReport) -> Iterator[str]:
 def unseen(report: ScanReport) -> Iterator[str]:
     """Yield what could not be read, and which findings rest on it."""
     for kind, reason in sorted(report.unread.items()):
-        rests = ", ".join(f'"{wording.title(one)}"' for one in report.rests_on(kind))  # type: ignore[arg-type]
-        yield f"Not read: {reason}" + (f"; incomplete: {rests}" if rests else "")
+        subjects = report.subjects_on(kind)
+        yield f"Not read: {reason}" + (f"; findings on {', '.join(subjects)} may be missing" if subjects else "")
     if report.platforms is not None:
         yield f"Platforms: {describe_platforms(report.platforms)}."
 
@@ -101,8 +109,9 @@ def scan_value(report: ScanReport) -> dict[str, Any]:
                 "name": group.name,
                 "model": group.model or None,
                 "nodes": group.nodes,
-                "gpus": group.devices,
-                "held": group.held,
+                "gpus": group.gpus,
+                "devices": group.devices,
+                "held": round(float(group.held), 2),
                 "usdPerHour": rounded(group.usd),
             }
             for group in report.groups

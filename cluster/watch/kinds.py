@@ -292,7 +292,7 @@ ENDPOINT_SLICES = Watched(
     kind="EndpointSlice", plural="endpointslices", group="discovery.k8s.io", versions=("v1",), namespaced=True, trim=untrimmed
 )
 DAEMONS = replace(_workload("DaemonSet", "daemonsets", "apps"), namespaced=False, need="advice", trim=daemon_alone)
-"""DaemonSets of all namespaces, for what their pods take of new nodes."""
+"""DaemonSets of all namespaces: what their pods take of new nodes, and whether device plugins run on nodes."""
 ROLLING = replace(_workload("Deployment", "deployments", "apps"), need="advice", trim=rolling_alone)
 """Deployments, for how they replace their pods."""
 _OTHERS = (KUEUE_WORKLOADS, RESOURCE_QUOTAS, LIMIT_RANGES, ENDPOINT_SLICES)

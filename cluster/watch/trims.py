@@ -10,10 +10,10 @@ from typing import Any
 
 from analysis.audit.stored_pod import PlainPods, StoredPod, controller_of, may_hold_devices, stored
 from analysis.world.happenings import happening
-from kube.node import Occupant, occupant, slimmed_node
+from kube.node import Occupant, occupant, registers, slimmed_node
 from kube.pod import CONTAINERS, FINISHED
 from kube.templates import rolling_update
-from kube.tree import Raw, map_at, text_of
+from kube.tree import Raw, map_at, maps_in, text_of
 from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import slimmed
 from policies.pods.projection import Reads
@@ -83,8 +83,13 @@ def node(value: Raw, api_version: str, kind: str) -> Raw:
 
 
 def whole_node(value: Raw, api_version: str, kind: str) -> Raw:
-    """Trim a node as ``node`` does, but keep all amounts that it offers and whether it takes pods."""
-    return {**labels_alone(value, api_version, kind), **interned(slimmed_node(value, whole=True))}
+    """Trim a node as ``node`` does, but keep all amounts that it offers, whether it takes pods, when it was created, and the physical
+    devices that a vGPU maker registers."""
+    kept = labels_alone(value, api_version, kind)
+    kept["metadata"] |= kept_metadata(value, ("creationTimestamp",))
+    if annotations := registers(value):
+        kept["metadata"]["annotations"] = annotations
+    return {**kept, **interned(slimmed_node(value, whole=True))}
 
 
 def with_status(value: Raw, api_version: str, kind: str) -> Raw:
@@ -202,9 +207,13 @@ class PodTrim:
 
 
 def daemon_alone(value: Raw, api_version: str, kind: str) -> Raw:
-    """Trim a DaemonSet to the part of its pod template that is about nodes."""
-    template = {"spec": _placed(map_at(value, "spec", "template", "spec"))}
-    return {"apiVersion": api_version, "kind": kind, "metadata": kept_metadata(value), "spec": {"template": template}}
+    """Trim a DaemonSet to the part of its pod template that is about nodes, and the images."""
+    spec = map_at(value, "spec", "template", "spec")
+    part = _placed(spec)
+    for field in CONTAINERS:
+        for kept, container in zip(part.get(field, ()), maps_in(spec.get(field)), strict=False):
+            kept["image"] = text_of(container.get("image"))
+    return {"apiVersion": api_version, "kind": kind, "metadata": kept_metadata(value), "spec": {"template": {"spec": part}}}
 
 
 def rolling_alone(value: Raw, api_version: str, kind: str) -> Raw:

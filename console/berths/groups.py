@@ -83,6 +83,8 @@ class ModelGroup:
     """Most devices first."""
     bare: Sequence[str]
     """Nodes that should have devices, as their labels say, and have none."""
+    whole: int
+    """Nodes of which every device is free, slices of all sizes among them; 0 if what is free is not known."""
     cordoned: int
     not_ready: int
     spot: int
@@ -110,7 +112,7 @@ class ModelGroup:
 def _counted(world: World) -> tuple[ModelGroup, ...]:
     members: dict[GroupKey, list[GpuNode]] = {}
     for node in world.seen.nodes.values():
-        if node.gpu is not None or node.parts:
+        if node.gpu is not None or node.has_gpus:
             key = GroupKey(*node.group, node.gpu.model if node.gpu is not None else "")
             members.setdefault(key, []).append(node)
     known = "Pod" not in world.unread and "Node" not in world.unread
@@ -135,9 +137,10 @@ class _Counter:
     def group(self, key: GroupKey, nodes: Sequence[GpuNode]) -> ModelGroup:
         states = Counter(state(node.place) for node in nodes)
         prices = [node.usd_whole for node in nodes]
-        names = dict.fromkeys(name for node in nodes for name in node.parts)
+        names = dict.fromkeys(name for node in nodes for name in node.parts if self._catalog.measure(name) is None)
         lines = [line for name in names if (line := self._line(name, nodes)).uses]
         having = {one.node for line in lines for one in line.uses}
+        taken = {used.node for line in lines for used in line.uses if not used.whole}
         shared = set(nodes[0].labels.items()).intersection(*(node.labels.items() for node in nodes))
         taints = Counter(taint for node in nodes for taint in set(node.taints) if not passes(taint.key, self._startup))
         return ModelGroup(
@@ -146,6 +149,7 @@ class _Counter:
             nodes=[node.name for node in nodes],
             lines=sorted(lines, key=lambda line: (-line.total, line.resource)),
             bare=[node.name for node in nodes if node.name not in having],
+            whole=len(having - taken) if all(line.known for line in lines) else 0,
             cordoned=states["cordoned"],
             not_ready=states["not ready"],
             spot=sum(node.spot for node in nodes),
@@ -169,7 +173,7 @@ class _Counter:
                 each.append(usd)
                 free.append(usd * one.free)
                 out.append(usd * one.out)
-        sort, unit = self._words(name)
+        sort, unit = self._words(name, divided=any(node.parts.get(name, 1) < 1 for node in nodes if use(name, node).total))
         return DeviceLine(
             resource=name,
             sort=sort,
@@ -181,8 +185,10 @@ class _Counter:
             known=known,
         )
 
-    def _words(self, name: str) -> tuple[str, str]:
+    def _words(self, name: str, *, divided: bool) -> tuple[str, str]:
         resource = self._catalog.resource(name)
+        if resource is not None and resource.kind == "gpu" and divided:
+            return _WORDS["shared"]
         if resource is not None and resource.kind == "mig":
             return f"MIG slices {resource.profile}", "slice"
         return _WORDS.get(resource.kind if resource is not None else "", ("Devices", "device"))

@@ -59,8 +59,7 @@ def pool_names(view: View) -> set[str]:
 
 
 def _most_free(one: ModelGroup) -> tuple[Any, ...]:
-    whole = max((line.whole or 0 for line in one.lines), default=0)
-    return -whole, -max((line.free or 0 for line in one.lines), default=0), one.key
+    return -one.whole, -max((line.free or 0 for line in one.lines), default=0), one.key
 
 
 _ORDERS: Mapping[str, Callable[[ModelGroup], Any]] = {
@@ -75,7 +74,7 @@ def _totals(every: Sequence[ModelGroup]) -> Mapping[str, Any]:
     return {
         "groups": len(every),
         "nodes": sum(len(group.nodes) for group in every),
-        "whole": sum(line.whole or 0 for group in every for line in group.lines),
+        "whole": sum(group.whole for group in every),
         "usd": add_known(group.usd for group in every),
         "usd_free": add_known(group.usd_free for group in every),
         "usd_out": add_known(group.usd_out for group in every),

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from catalog import Catalog
 from catalog.resources import OF_A_CLASS
 from kube.karpenter import read_node_class
-from kube.labels import CAST_AI, EKS_GROUP, SCALED_BY_CLOUD
+from kube.labels import CAST_AI, EKS_GROUP, INITIALIZED, NODE_POOL, SCALED_BY_CLOUD
 from kube.node import Node, NodeGroup, Occupant, group_nodes, nodes
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import CLAIMS, Blocker, Wants, of_node, read_wants, wants
 from kube.tree import map_at, text_of
 from policies.facts import cluster_facts
+from policies.facts.device_modes import Published
+from policies.facts.platform_detection import newer
 from policies.offers.table import Table
 from policies.placement import pool_blockers
+from policies.placement.expected_devices import expecting
 from policies.placement.new_machines import MachineReader, NewNodes
 from policies.placement.pools import Pool, PoolReader
 from policies.placement.unchecked import Unchecked
@@ -45,6 +48,31 @@ _AUTOSCALED_WITHOUT_KARPENTER = (
 runs, as its documentation sets it up."""
 
 
+@dataclass(frozen=True, slots=True)
+class DelegatedNames:
+    """Resources that kube-scheduler leaves to others: a DeviceClass offers them, or the extender of a vGPU maker counts them."""
+
+    classes: frozenset[str] = frozenset()
+    catalog: Catalog | None = None
+    _makers: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self.classes or bool(self.maker(name)))
+
+    def maker(self, name: str) -> str:
+        """Return the vGPU maker whose extender counts a resource; "" if none does."""
+        if name not in self._makers:
+            self._makers[name] = "" if self.catalog is None else self.catalog.ignored_by(name)
+        return self._makers[name]
+
+    def left_out(self, wanted: Wants, listed: Container[str]) -> frozenset[Unchecked]:
+        """Return what is not checked of a pod's requests on a node that lists these resources."""
+        every: Iterator[Unchecked] = (
+            "deviceClasses" if name in self.classes else "vgpuAmounts" for name in wanted.requests if name in self and name not in listed
+        )
+        return frozenset(every)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
     """Made by ``fleet_of``."""
@@ -53,8 +81,8 @@ class Fleet:
     pools: tuple[Pool, ...] = ()
     startup: frozenset[str] = frozenset()
     """Keys of taints that nodes of the NodePools have only while they start."""
-    delegated: frozenset[str] = frozenset()
-    """Resources that a DeviceClass offers: a node need not list them."""
+    delegated: DelegatedNames = field(default_factory=lambda: DelegatedNames())
+    """Resources that a node need not list."""
     open_ended: bool = False
     """True if there may be places that are not known here: nodes could not be read, or another autoscaler makes some."""
 
@@ -65,20 +93,19 @@ class Fleet:
     def unchecked(self, pod: Wants) -> frozenset[Unchecked]:
         """Return what was not checked of the places that have nothing against the pod; nothing if one of them was checked whole."""
         missed: frozenset[Unchecked] = frozenset()
-        places: tuple[Place, ...] = (*self.nodes, *self.pools)
-        for place in places:
-            if not blockers(pod, place, self):
-                left_out = _unchecked_of(pod, place)
+        for place, found in _places(pod, self):
+            if not found:
+                left_out = self._unchecked_of(pod, place)
                 if not left_out:
                     return frozenset()
                 missed |= left_out
         return missed
 
-
-def _unchecked_of(pod: Wants, place: Place) -> frozenset[Unchecked]:
-    if isinstance(place, Pool):
-        return pool_blockers.unchecked_of_pool(pod, place)
-    return frozenset({"podsOnNodes"} if place.used is None else ())
+    def _unchecked_of(self, pod: Wants, place: Place) -> frozenset[Unchecked]:
+        if isinstance(place, Pool):
+            return pool_blockers.unchecked_of_pool(pod, place)
+        left_out = self.delegated.left_out(pod, place.allocatable)
+        return left_out | {"podsOnNodes"} if place.used is None else left_out
 
 
 def fleet_of(
@@ -87,13 +114,14 @@ def fleet_of(
     catalog: Catalog,
     tables: Mapping[str, Table],
     occupants: Iterable[Occupant] | None = None,
+    published: Published | None = None,
     open_ended: bool | None = None,
 ) -> Fleet:
     """Return the places in these objects of ``KINDS``; others are passed over. No cluster is without DaemonSets: where none is there, they
     are not known.
 
     ``occupants``: what is bound to the nodes (``occupant`` of every pod); None if that is not known, and then nothing is
-    ever short of ``capacity``. ``open_ended``: None to find it by the labels of nodes.
+    ever short of ``capacity``. ``published``: what DRA drivers publish for nodes. ``open_ended``: None to find it by the labels of nodes.
     """
     by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in KINDS}
     for value in objects:
@@ -106,12 +134,21 @@ def fleet_of(
     pools = tuple(sorted(read, key=lambda pool: (-pool.weight, pool.name)))
     startup = frozenset(taint.key for pool in pools for taint in pool.startup_taints)
     found = tuple(nodes(by_kind["Node"], occupants, startup))
+    offers = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
+    if published or not any(entry.value.driver in catalog.dra_drivers for entry in offers):  # else drivers may publish what is not known
+        found = tuple(_expecting(node, (published or {}).get(node.name, {}), catalog) for node in found)
     if open_ended is None:
         managed = SCALED_BY_CLOUD if pools else SCALED_BY_CLOUD + _AUTOSCALED_WITHOUT_KARPENTER
         open_ended = any(key in node.labels for node in found for key in managed)
-    offers = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
     delegated = {name for entry in offers for name in (entry.value.extended, f"{OF_A_CLASS}{entry.key}") if name}
-    return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
+    names = DelegatedNames(frozenset(delegated), catalog)
+    return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=names, open_ended=open_ended)
+
+
+def _expecting(node: Node, published: Mapping[str, int], catalog: Catalog) -> Node:
+    """Return a node with what it should offer and does not."""
+    expected = expecting(node, newer(catalog, node.labels), published, catalog)
+    return replace(node, expected=expected) if expected else node
 
 
 def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tuple[Blocker, ...]:
@@ -123,7 +160,19 @@ def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tupl
     if not isinstance(place, Pool):
         return of_node(wanted, place, fleet.startup, fleet.delegated)
     unknown = () if place.table is not None else (Blocker("node-class", place.node_class, certain=False),)
-    return (*pool_blockers.of_pool(wanted, place), *unknown)
+    of_pool = (*pool_blockers.of_pool(wanted, place), *unknown)
+    return of_pool if any(not blocker.passing for blocker in of_pool) else (*of_pool, *_in_flight(wanted, fleet))
+
+
+def _in_flight(wanted: Wants, fleet: Fleet) -> Iterator[Blocker]:
+    """Yield the first node of Karpenter's that is not initialized and lacks nothing but devices that it should have: Karpenter counts the
+    pod as one that runs there, and makes no other node for it (scheduling/scheduler.go ``addToExistingNode``)."""
+    for node in (node for group in fleet.groups if group.nodes[0].expected for node in group.nodes):
+        if NODE_POOL in node.labels and node.labels.get(INITIALIZED) != "true":
+            blocking = of_node(wanted, node, fleet.startup, fleet.delegated)
+            if blocking and all(blocker.kind == "missing" for blocker in blocking):
+                yield Blocker("in-flight", node.name, passing=True)
+                return
 
 
 def outlook(found: Iterable[Blocker]) -> Outlook:
@@ -151,14 +200,19 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
 
 
 def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:
+    return (outlook(found) for _, found in _places(wanted, fleet))
+
+
+def _places(wanted: Wants, fleet: Fleet) -> Iterator[tuple[Place, tuple[Blocker, ...]]]:
+    """Yield each place with what is in the way there; of nodes that all have the same reason for ever one alone."""
     for group in fleet.groups:
         for node in group.nodes:
             found = blockers(wanted, node, fleet)
-            yield outlook(found)
+            yield node, found
             if any(not blocker.passing and is_of_all(blocker, group) for blocker in found):
                 break
     for pool in fleet.pools:
-        yield outlook(blockers(wanted, pool, fleet))
+        yield pool, blockers(wanted, pool, fleet)
 
 
 def is_of_all(blocker: Blocker, group: NodeGroup) -> bool:

@@ -21,13 +21,16 @@ Unchecked = Literal[
     "volumes",
     "resourceClaims",
     "schedulingGates",
+    "deviceClasses",
+    "vgpuAmounts",
     "scheduler",
 ]
 """``nodes``: nodes or NodePools that could not be read. ``podsOnNodes``: what pods hold of the nodes. ``daemonSets``: what their pods will
 take of new machines. ``nodeClasses``: what an EC2NodeClass has the kubelet keep of them. ``machineSizes``: what machines that Karpenter
 may make have of CPU, memory and storage for pods. ``nodePoolLimits``: limits that these sizes
 decide. ``queues``: whether a queue ever admits the workload. ``podAffinity`` to ``schedulingGates``: fields of the pod, which
-``Wants.unjudged`` names. ``scheduler``: the rules of a scheduler other than kube-scheduler."""
+``Wants.unjudged`` names. ``deviceClasses``: resources that a DeviceClass offers, for which drivers find devices. ``vgpuAmounts``: memory
+and cores that the scheduler extender of HAMi or Volcano counts. ``scheduler``: the rules of a scheduler other than kube-scheduler."""
 WORDS: Mapping[str, str] = {
     "nodes": "nodes and NodePools",
     "podsOnNodes": "what pods on nodes use",
@@ -44,6 +47,8 @@ WORDS: Mapping[str, str] = {
     "volumes": "volumes",
     "resourceClaims": "resource claims",
     "schedulingGates": "scheduling gates",
+    "deviceClasses": "devices of DeviceClasses (DRA)",
+    "vgpuAmounts": "vGPU memory and cores, which the scheduler of HAMi or Volcano counts",
     "scheduler": "the rules of its own scheduler",
 }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from analysis.scan.finding import MOST_NAMED, Finding, FindingSubject, Kind, Value
+from analysis.scan.finding import MOST_NAMED, Finding, FindingSubject, FindingValues, Kind
 from analysis.scan.machines import Machines
+from analysis.scan.of_nodes.missing_devices import Missing
 from analysis.scan.seen import GpuNode, ScannedCluster
 from catalog import Catalog
 from kube.labels import GPU_COUNT, GPU_PRODUCT, GPU_REPLICAS, MIG_CONFIG, MIG_STATE
@@ -16,14 +17,18 @@ from policies.facts.device_modes import is_stale, offered_beside, stale_since, u
 from policies.facts.offered_devices import STACKS, Offering
 
 WHOLE, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"
-_Values = tuple[tuple[str, Value], ...]
+_Values = FindingValues
 _Check = Callable[[GpuNode], _Values | None]
 
 
 def find(seen: ScannedCluster) -> Iterator[Finding]:
     """Yield the findings on nodes; those of a group that are alike are one."""
     machines, unmaintained = Machines(seen.catalog), _Unmaintained(seen.cluster.facts)
+    missing = Missing(seen, lambda node: unmaintained.check(node) is not None)
     checks: tuple[tuple[Kind, tuple[str, ...], _Check], ...] = (
+        ("gpus-missing", ("ResourceSlice", "DaemonSet"), missing.devices),
+        ("gpus-unhealthy", (), missing.unhealthy),
+        ("slices-missing", ("ResourceSlice",), missing.slices),
         ("advertised-twice", ("ResourceSlice",), lambda node: _twice(node, seen.catalog)),
         ("labels-unmaintained", STACKS, unmaintained.check),
         ("labels-without-devices", (), lambda node: _without_devices(node) if unmaintained.check(node) is None else None),
@@ -37,14 +42,14 @@ def find(seen: ScannedCluster) -> Iterator[Finding]:
             if (values := check(node)) is not None:
                 groups.setdefault((kind, node.group, values), []).append(node)
     for (kind, (what, name), values), nodes in groups.items():
-        prices = [node.usd * node.devices for node in nodes if node.usd is not None and node.devices]
+        prices = [usd for node in nodes if (usd := node.usd_whole) is not None]
         yield Finding(
             kind=kind,
             where=FindingSubject(what, "", name),
             values=dict(values),
             nodes=len(nodes),
             names=tuple(sorted(node.name for node in nodes)[:MOST_NAMED]),
-            gpus=sum(node.devices for node in nodes),
+            gpus=sum(node.gpus or 0 for node in nodes),
             usd=sum(prices) if prices else None,
             rests_on=rests[kind],
         )
@@ -79,11 +84,13 @@ class _Unmaintained:
 
 
 def _without_devices(node: GpuNode) -> _Values | None:
-    """The labels count GPUs, and nothing of the vendor's is in the node's capacity, nor published by a DRA driver."""
+    """The labels count GPUs, and nothing of the vendor's is in the node's capacity: a DRA driver publishes some instead."""
     count = label_number(node.labels, GPU_COUNT)
     if not count or any(amount for name, amount in node.capacity.items() if name.startswith("nvidia.com/")):
         return None
     published = sum(count for driver, count in node.slices.items() if driver.endswith("nvidia.com"))
+    if not published:
+        return None
     return ("labels", count), ("product", node.labels.get(GPU_PRODUCT, "")), ("published", published)
 
 
@@ -94,6 +101,8 @@ def _disagreeing(node: GpuNode, machines: Machines) -> _Values | None:
     if of_product is not None and machine is not None and of_product.model != machine.model:
         return ("label", GPU_PRODUCT), ("says", node.labels.get(GPU_PRODUCT, "")), ("is", f"{machine.type} has {machine.model}")
     count, capacity = label_number(node.labels, GPU_COUNT), node.capacity.get(WHOLE, 0)
+    if node.missing or node.place.registered:  # too few is a finding of its own, and a vGPU maker offers parts
+        return None
     if not count or not capacity or SHARED in node.capacity or any(name.startswith(SLICE) for name in node.capacity):
         return None
     replicas = max(label_number(node.labels, GPU_REPLICAS) or 1, 1)

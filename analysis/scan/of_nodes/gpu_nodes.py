@@ -44,7 +44,7 @@ def find(seen: ScannedCluster) -> Iterator[Finding]:
             values={"plain": sum(count for _, _, count in plain_pods), "owners": _owners(plain_pods)},
             nodes=len(nodes),
             names=tuple(sorted(node.name for node in nodes)[:MOST_NAMED]),
-            gpus=sum(node.devices for node in nodes),
+            gpus=sum(node.gpus or 0 for node in nodes),
             usd=sum(prices) if prices else None,
             rests_on=("Pod",),
         )

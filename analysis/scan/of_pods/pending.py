@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from analysis.admission_preview import Admission
-from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason
-from analysis.scan.of_nodes.node_pools import categories, letters
+from analysis.scan.finding import Hit, Kind, Obstacle, PlaceReason, obstacle_of
+from analysis.scan.of_nodes.node_pools import names_no_gpus
 from analysis.scan.of_pods.rollouts import Rollouts
 from analysis.scan.seen import GpuPod, ScannedCluster
 from kube.pod import DEFAULT_SCHEDULER
 from kube.scheduling import Blocker, Wants, wants
 from kube.tree import Raw, apply_patch
 from policies.facts.platform_detection import Detector
-from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
+from policies.placement.fleet import OUTLOOKS, DelegatedNames, Fleet, Outlook, best, blockers, outlook
+from policies.placement.together import MOST_PODS, room_for
 from policies.placement.unchecked import in_order
 
 _GROUP_WIDE = ("taint", "resource", "machines")
@@ -36,6 +37,8 @@ class PodObstacles(NamedTuple):
     """True if it is certain that nothing can ever run it."""
     reasons: tuple[PlaceReason, ...]
     unjudged: tuple[str, ...]
+    room: int
+    """How many such pods have a place now; -1 if that is not known, or without a bound."""
 
 
 def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
@@ -51,7 +54,7 @@ def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
             yield Hit("rollout-waits", pod, wait, None, ("Deployment",))
             continue
         kind: Kind = "never-fits" if now.never else "pending"
-        values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged))
+        values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged), ("room", now.room))
         yield Hit(kind, pod, values, _fixed(pod, whole, now, seen, admission, plain))
 
 
@@ -73,9 +76,11 @@ def find_obstacles(whole: Raw, seen: ScannedCluster, plain: frozenset[str]) -> P
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
-    unjudged = in_order((*wanted.unjudged, *seen.fleet.unchecked(wanted)))
-    reasons = _reasons(places, wanted) if places or not seen.fleet.open_ended else ()  # without a node that may be read nothing is lacking
-    return PodObstacles(known, never, tuple(reasons), unjudged)
+    unjudged = in_order((*wanted.unjudged, *(seen.fleet.unchecked(wanted) if known == "now" else ())))
+    # without a node that may be read nothing is lacking
+    reasons = _reasons(places, wanted, seen.fleet.delegated) if places or not seen.fleet.open_ended else ()
+    room = room_for([(wanted, MOST_PODS)], seen.fleet).now if known == "now" else None
+    return PodObstacles(known, never, tuple(reasons), unjudged, -1 if room is None else room)
 
 
 class _PendingPlace(NamedTuple):
@@ -84,18 +89,13 @@ class _PendingPlace(NamedTuple):
 
 
 def without_gpus(seen: ScannedCluster) -> frozenset[str]:
-    """Return the NodePools that name families or types of machines of which none can have a GPU, by the letters that a family begins with:
-    those of the platform's categories with GPUs are known (``Platform.gpu_pools``), and ``m6i`` begins with none of them."""
+    """Return the NodePools that name machines of which none can have a GPU."""
     found = set()
     detector = Detector(seen.catalog)
     for name, pool in seen.cluster.facts.nodepools.items():
         platform = seen.catalog.platforms.get(detector.of_pool(pool).platform)
-        if platform is None:
-            continue
-        for key, operator, values in pool.requirements:
-            machines = operator == "In" and platform.labels.get(key) in ("family", "type")
-            if machines and values and categories(platform) and categories(platform).isdisjoint(letters(values)):
-                found.add(name)
+        if platform is not None and names_no_gpus(pool, platform):
+            found.add(name)
     return frozenset(found)
 
 
@@ -123,13 +123,13 @@ def _distance(found: tuple[Blocker, ...]) -> tuple[int, int, int]:
     return OUTLOOKS.index(outlook(found)), len(found), -max((one.have for one in found if one.kind == "capacity"), default=0)
 
 
-def _reasons(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants) -> Iterator[PlaceReason]:
+def _reasons(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants, delegated: DelegatedNames) -> Iterator[PlaceReason]:
     """Yield why the pod is on none of the places that have what it asks for, those that are alike together; where none has it, what
     comes nearest."""
     having = [(place, found) for place, found in places if not any(one.kind in _ABSENT and _device(one) for one in found)]
     merged: dict[tuple[Obstacle, ...], list[_PendingPlace]] = {}
-    for place, found in having or _most(places, wanted):
-        merged.setdefault(tuple(_obstacle(one) for one in found), []).append(place)
+    for place, found in having or _most(places, wanted, delegated):
+        merged.setdefault(tuple(obstacle_of(one) for one in found), []).append(place)
 
     def far(one: tuple[tuple[Obstacle, ...], list[_PendingPlace]]) -> tuple[int, int]:
         return sum(_FAR.get(found.kind, 1) for found in one[0]), -sum(place.nodes for place in one[1])
@@ -138,7 +138,9 @@ def _reasons(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wa
         yield PlaceReason(tuple(dict.fromkeys(place.name for place in named)), sum(place.nodes for place in named), obstacles)
 
 
-def _most(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants) -> list[tuple[_PendingPlace, tuple[Blocker, ...]]]:
+def _most(
+    places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants, delegated: DelegatedNames
+) -> list[tuple[_PendingPlace, tuple[Blocker, ...]]]:
     """Return, for each device that the pod asks for and that is missing, the most that any place has of it."""
     found: dict[str, tuple[_PendingPlace, Blocker]] = {}
     for place, every in places:
@@ -146,13 +148,11 @@ def _most(places: list[tuple[_PendingPlace, tuple[Blocker, ...]]], wanted: Wants
             if one.kind in _ABSENT and _device(one) and (one.key not in found or one.have > found[one.key][1].have):
                 found[one.key] = place, one
     return [(place if one.have else _PendingPlace("", 0), (one,)) for place, one in found.values()] or [
-        (_PendingPlace("", 0), (Blocker("resource", name, need=need),)) for name, need in wanted.requests.items() if "/" in name
+        (_PendingPlace("", 0), (Blocker("resource", name, need=need),))
+        for name, need in wanted.requests.items()
+        if "/" in name and name not in delegated
     ]
 
 
 def _device(one: Blocker) -> bool:
     return "/" in one.key
-
-
-def _obstacle(one: Blocker) -> Obstacle:
-    return Obstacle(one.kind, one.key, one.operator, one.values, one.found, one.need, one.have)

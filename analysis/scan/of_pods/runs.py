@@ -35,7 +35,8 @@ def find(seen: ScannedCluster, admission: Admission) -> Iterator[Hit]:
             yield Hit("run-on-spot", pod, (("length", length), ("group", pod.node.group)), fixed, ("Node",))
         if lacks := unprotected(pod.raw, pod.node.platform, pod.age, seen.catalog):
             fixed = not unprotected(admitted, pod.node.platform, pod.age, seen.catalog)
-            yield Hit("run-unprotected", pod, (("lacks", lacks), ("platform", pod.node.platform)), fixed, ("Node",))
+            values = ("lacks", lacks), ("platform", pod.node.platform), ("removed", removed_marks(pod.raw, pod.node.platform, seen.catalog))
+            yield Hit("run-unprotected", pod, values, fixed, ("Node",))
 
 
 def on_spot(pod: GpuPod, raw: Raw, node: GpuNode, keys: Collection[str] = ()) -> str | None:
@@ -71,9 +72,15 @@ def _mark(raw: Raw, name: str, age: float | None, catalog: Catalog) -> Iterator[
     here = [protection for protection in catalog.protections if name in protection.platforms]
     for protection in here:
         value = map_at(raw, "metadata", protection.where).get(protection.key)
-        if value is not None and lasts(protection, str(value)) > (age or 0):
+        if value is not None and not protection.removed and lasts(protection, str(value)) > (age or 0):
             return
     yield from [protection.key for protection in here if not protection.only_judged][:1]
+
+
+def removed_marks(raw: Raw, name: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return the marks of a pod that today's versions of its platform do not read."""
+    removed = (protection for protection in catalog.protections if protection.removed and name in protection.platforms)
+    return tuple(protection.key for protection in removed if protection.key in map_at(raw, "metadata", protection.where))
 
 
 def _grace(raw: Mapping[str, Any]) -> Iterator[str]:

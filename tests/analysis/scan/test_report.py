@@ -16,6 +16,7 @@ from analysis.scan.finding import Finding
 from analysis.scan.report import NEEDS
 from tests.support.counts import count
 from tests.support.recorded import eks, gke, on_premises
+from tests.support.recorded.parts import GPU, TAINT, node, pod
 from tests.support.recorded.scanned import scanned
 
 FOUND: dict[str, set[tuple[str, str, int, int]]] = {
@@ -54,9 +55,8 @@ FOUND: dict[str, set[tuple[str, str, int, int]]] = {
         ("notebook-on-large-gpu", "Pod shared/lab-0-0", 1, 2),
         ("nodes-untainted", "nodes with T4", 0, 4),
         ("advertised-twice", "nodes with H100-80GB", 0, 8),
-        ("labels-without-devices", "nodes with A100-80GB", 0, 0),
-        ("labels-disagree", "nodes with A100-80GB", 0, 7),
-        ("mig-not-configured", "nodes with A100-80GB", 0, 0),
+        ("gpus-missing", "nodes with A100-80GB", 0, 8),
+        ("mig-not-configured", "nodes with A100-80GB", 0, 8),
     },
 }
 """(kind, where, pods, GPUs): all that was put into each on purpose, and nothing else"""
@@ -93,13 +93,23 @@ def test_pods_and_nodes_that_are_alike_are_counted_and_not_listed(module: Module
     assert len(four.groups) == len(one.groups)
 
 
+def unpriced(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The objects without the labels that tell a machine or a model."""
+    keys = ("node.kubernetes.io/instance-type", "cloud.google.com/gke-accelerator", "nvidia.com/gpu.product")
+    for item in objects:
+        labels = item["metadata"].get("labels") or {}
+        item["metadata"]["labels"] = {key: value for key, value in labels.items() if key not in keys}
+    return objects
+
+
 def test_dollars_are_those_of_the_nodes_that_the_pods_are_on() -> None:
-    """Of p4d.24xlarge, by the devices held; where no price is known there is none."""
+    """Of p4d.24xlarge, by the devices held."""
     found = scanned(eks.objects())
     (on_spot,) = found.of("run-on-spot")
     assert on_spot.usd == pytest.approx(14 / 8 * 21.957642)
     assert found.report.usd == pytest.approx(4 * 21.957642 + 3 * 1.212)
-    assert scanned(gke.objects()).report.usd is None
+    assert scanned(gke.objects()).report.usd == pytest.approx(2 * 8 * 3.673385 + 4 * 1.06)
+    assert scanned(unpriced(gke.objects())).report.usd is None
 
 
 def test_what_the_library_would_have_mended_is_counted_by_pods() -> None:
@@ -158,3 +168,35 @@ def test_fewer_objects_never_break_it(module: ModuleType, data: st.DataObject) -
         assert wording.fact(finding)
         assert finding.fixed is None or 0 <= finding.fixed <= finding.pods
     assert report.library.fixed <= report.library.pods <= report.pods
+
+
+A100 = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": "1"}
+SINGLE = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "7"}
+EIGHT = {"node.kubernetes.io/instance-type": "p4d.24xlarge"}
+REGISTER = {"hami.io/node-nvidia-register": '[{"id":"GPU-1","count":10,"devmem":40960,"health":true}]'}
+
+
+@pytest.mark.parametrize(
+    ("labels", "devices", "asks", "gpus", "held", "usd"),
+    [
+        (A100, {"nvidia.com/mig-1g.5gb": 2, "nvidia.com/mig-2g.10gb": 1}, {"nvidia.com/mig-2g.10gb": 1}, 1, 0.29, 2.74),
+        (A100 | {"nvidia.com/gpu.replicas": "4"}, {GPU: 4}, {GPU: 2}, 1, 0.5, 2.74),
+        (SINGLE, {GPU: 7}, {GPU: 7}, 1, 1.0, 2.74),
+        (EIGHT, {GPU: 8}, {GPU: 8}, 8, 8.0, 21.96),
+        (EIGHT, {GPU: 32}, {GPU: 1}, 8, 0.25, 21.96),
+        (EIGHT, {GPU: 7}, {GPU: 7}, 8, 7.0, 21.96),
+        (EIGHT, {}, {}, 8, 0.0, 21.96),
+        (EIGHT, {"tencent.com/vcuda-core": 800}, {"tencent.com/vcuda-core": 50}, 8, 0.5, 21.96),
+        (EIGHT, {"aliyun.com/gpu-mem": 320}, {"aliyun.com/gpu-mem": 20}, 8, 0.5, 21.96),
+        ({"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}, {GPU: 10}, {GPU: 1, "nvidia.com/gpumem": 20480}, 1, 0.5, 2.74),
+        ({}, {"aws.amazon.com/neuron": 16, "aws.amazon.com/neuroncore": 32}, {"aws.amazon.com/neuroncore": 2}, 16, 2.0, None),
+    ],
+)  # fmt: skip
+def test_physical_gpus_are_counted_and_priced(
+    labels: dict[str, str], devices: dict[str, int], asks: dict[str, int], gpus: int, held: float, usd: float | None
+) -> None:
+    """Whatever parts of them a node offers; a machine costs what it costs."""
+    one = node("n", labels, devices, TAINT)
+    one["metadata"]["annotations"] = REGISTER if "nvidia.com/gpumem" in asks else {}
+    (group,) = scanned([one, pod("p", "ns", asks, on="n")]).report.groups
+    assert (group.gpus, round(float(group.held), 2), None if group.usd is None else round(group.usd, 2)) == (gpus, held, usd)

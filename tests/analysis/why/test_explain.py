@@ -406,3 +406,45 @@ def test_the_policy_that_wants_a_label_is_named() -> None:
         "topology.kubernetes.io/zone": None,
         "karpenter.sh/capacity-type": ["ClusterGPUPolicy/spot"],
     }
+
+
+def test_pods_of_a_workload_that_do_not_all_fit_at_once() -> None:
+    """One of three has a place on two GPUs; the others wait until there are more."""
+    value = _deployment(
+        replicas=3, template={"metadata": {"labels": {"a": "b"}}, "spec": _pod()["spec"]}, selector={"matchLabels": {"a": "b"}}
+    )
+    places = [_node("a", 3)]
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply({("Node", "", "a"): places[0]}).snapshot
+    manifest = read_manifest(Document(file="llm.yaml", value=value), catalog(), "n")
+    for held, expected in ((0, ("now", 3)), (1, ("later", 2))):
+        occupants = [Occupant("a", {GPU: held})]
+        fleet = fleet_of(places, catalog=catalog(), tables=snapshot.tables, occupants=occupants)
+        found = Explainer(Admission(snapshot), fleet, prices(catalog())).of_manifest("deployment/llm", manifest, ())
+        assert found.room is not None
+        assert (found.outlook, found.room.now) == expected
+        assert ("There is room for 2 of its 3 pods now. The others wait until more is free.\n" in _text(found)) == (held == 1)
+
+
+def test_all_templates_that_kubernetes_denies_are_fixed_at_once() -> None:
+    """Each keeps its own amount."""
+
+    def role(request: str, limit: str) -> Raw:
+        return {
+            "template": {"spec": {"containers": [{"name": "pytorch", "resources": {"limits": {GPU: limit}, "requests": {GPU: request}}}]}}
+        }
+
+    roles = {"Master": role("1", "2"), "Worker": role("3", "4")}
+    value = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "p"}, "spec": {"pytorchReplicaSpecs": roles}}
+    explained = _of_file(value)
+    assert (explained.invalid, len(explained.denials)) == (True, 2)
+    fixed = explained.value["spec"]["pytorchReplicaSpecs"]
+    requests = {name: one["template"]["spec"]["containers"][0]["resources"]["requests"][GPU] for name, one in fixed.items()}
+    assert requests == {"Master": "2", "Worker": "4"}
+
+
+def test_where_what_is_unknown_decides_no_change_is_ruled_out() -> None:
+    """A NodePool of an unknown class may make what the pod asks for, or not."""
+    shown = _text(_explained(_pod(), node_pool("gpu", group="example.com")))
+    assert "    Berth does not know which machines its node class (example.com) creates\n" in shown
+    assert "No change to it is known to fix that: what is unknown decides.\n" in shown
+    assert "helps" not in shown

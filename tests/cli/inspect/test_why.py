@@ -244,6 +244,7 @@ def test_whoever_may_only_view_the_namespace(run: Run, place: Cluster, tmp_path:
     assert "PodScheduled=False Unschedulable" in out
     assert "; you may not list nodes; " in out
     assert "volcano" not in out, "the API server has no such kind"
+    assert "Platforms: unknown (neither nodes nor the server's can be read; to set them, add --platforms).\n" in out
     kueue = "you may not list workloads.kueue.x-k8s.io in namespace research" in out
     assert kueue == (place.api.call("GET", "/apis/kueue.x-k8s.io/v1beta1").status == 200)
     for target, near in (("job/nosuch", "; "), ("job/trian", '; did you mean "train"?')):
@@ -309,7 +310,10 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     ("words", "line"),
     [
         ((), "berth: why: needs TYPE/NAME or -f FILE, for example: berth why pod/train-0"),
-        (("train",), "berth: train: is not TYPE/NAME; write for example pod/train-0"),
+        (("train",), "berth: train: is not TYPE/NAME; write for example pod/train"),
+        (("pod", "a", "b"), "berth: pod a b: names more than one object; explain one at a time, for example pod/train-0"),
+        (("pod", "pod/a"), "berth: pod pod/a: has a type twice; write pod/a"),
+        (("pod/",), "berth: pod/: is not TYPE/NAME; write for example pod/pod"),
         (("jobb/train",), 'berth: jobb: is not a known type of workload; did you mean "job"?'),
     ],
 )

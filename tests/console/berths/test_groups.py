@@ -102,3 +102,18 @@ def test_nodes_without_the_devices_that_their_labels_name_are_told() -> None:
     found = {group.key.model: group for group in groups(world(on_premises.objects()))}
     assert found["A100-80GB"].bare == ["dgx-0-3"]
     assert len(found["A100-80GB"].nodes) == 4
+
+
+def test_a_node_with_slices_of_several_sizes_is_one_free_node() -> None:
+    """And it is none while a slice of any size is taken."""
+    labels = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.count": "1"}
+    mixed = node("a", labels, {"nvidia.com/mig-1g.10gb": 2, "nvidia.com/mig-2g.20gb": 1}, TAINT)
+    free, taken = (groups(world([mixed, *pods]))[0] for pods in ([pod("p", "web", {})], [pod("p", "web", {MIG: 1}, on="a")]))
+    assert (len(free.lines), free.whole, taken.whole) == (2, 1, 0)
+
+
+def test_replicas_are_shared_gpus_whatever_their_name() -> None:
+    """The device plugin keeps the name of whole GPUs unless it is told to rename replicas."""
+    labels = {"node.kubernetes.io/instance-type": "p4d.24xlarge"}
+    shared, whole = (groups(world([node("a", labels, {GPU: count}), pod("p", "web", {})]))[0].lines[0] for count in (32, 8))
+    assert (shared.sort, whole.sort) == ("Shared GPUs", "Whole GPUs")

@@ -41,7 +41,7 @@ def test_without_nodes_and_pools_nothing_is_called_impossible(cluster: Cluster, 
     assert {"pending", "never-fits", "pool-expires"} <= set(reasons["NodePool"]["findings"])
     assert main(["scan", "--kubeconfig", kubeconfig]) == 0
     shown = capsys.readouterr().out
-    assert 'Not read: you may not list ec2nodeclasses.karpenter.k8s.aws; incomplete: "Node classes' in shown
+    assert "Not read: you may not list ec2nodeclasses.karpenter.k8s.aws; findings on NodePools" in shown
 
 
 def test_without_pods_it_says_what_to_type(cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

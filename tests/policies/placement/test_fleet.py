@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from kube.node import Occupant
-from kube.scheduling import Blocker
+from kube.scheduling import Blocker, wants
 from policies.placement.fleet import OUTLOOKS, best, blockers, can_ever, fleet_of, outlook
 from tests.support.generators.random_worlds import catalog
 from tests.support.generators.strategies import randoms
@@ -111,3 +111,77 @@ def test_a_pod_with_claims_is_never_certain_of_a_place() -> None:
     claims: dict[str, Any] = {"resourceClaims": [{"name": "gpu"}]}
     assert _best(_pod(1, **claims), _node("a"), occupants=()) == "unknown"
     assert _best(_pod(9, **claims), _node("a"), occupants=()) == "never"
+
+
+def _karpenters(name: str, **labels: str) -> dict[str, Any]:
+    own = {"karpenter.sh/nodepool": "p", "node.kubernetes.io/instance-type": "p4d.24xlarge", **labels}
+    return {"kind": "Node", "metadata": {"name": name, "labels": own}, "status": {"allocatable": {"pods": 10}}}
+
+
+def test_a_node_without_its_devices_is_waited_for() -> None:
+    """Its label says how many it should have; a pod that asks for more never fits there."""
+    node = _node("a", 0, {"node.kubernetes.io/instance-type": "p4d.24xlarge"})
+    places = fleet_of([node], catalog=catalog(), tables=tables())
+    (blocker,) = blockers(_pod(8), places.nodes[0], places)
+    assert (blocker.kind, blocker.operator, blocker.found, blocker.values) == (
+        "missing",
+        "node.kubernetes.io/instance-type",
+        "p4d.24xlarge",
+        ("8",),
+    )
+    assert best(_pod(8), places) == "later"
+    assert best(_pod(9), places) == "never"
+    assert _best(_pod(8), node, published={"a": {"gpu.nvidia.com": 8}}) == "never"
+
+
+def test_karpenter_makes_no_node_beside_one_that_is_not_initialized() -> None:
+    """It counts what the machine has; once the node is initialized, what it offers, and makes another one."""
+    pool = node_pool("p", requirements=[of_families("p4d")])
+    assert _best(_pod(8), _karpenters("a"), pool) == "later"
+    assert _best(_pod(8), _karpenters("a", **{"karpenter.sh/initialized": "true"}), pool) == "now"
+    assert _best(_pod(8, nodeSelector={"kubernetes.io/hostname": "b"}), _karpenters("a"), pool) == "never"
+
+
+REGISTERED = '[{"id":"GPU-1","count":10,"devmem":81559,"health":true},{"id":"GPU-2","count":10,"devmem":81559}]'
+OLDER = "GPU-1,10,81559,100,NVIDIA-A100,0,true:GPU-2,10,81559,100,NVIDIA-A100,0,false,1,hami-core:"
+VOLCANO = "GPU-1,10,81559,NVIDIA-A100,true:GPU-2,10,81559,NVIDIA-A100,false:"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("hami.io/node-nvidia-register", REGISTERED),
+        ("hami.io/node-nvidia-register", OLDER),
+        ("4pd.io/node-nvidia-register", OLDER),
+        ("volcano.sh/node-vgpu-register", VOLCANO),
+        ("hami.io/node-register-Ascend910B3", REGISTERED),
+        ("hami.io/node-amd-register", REGISTERED),
+    ],
+)
+def test_a_container_gets_parts_of_as_many_devices_as_a_node_has(key: str, text: str) -> None:
+    """The devices that vGPU makers register; two containers may have parts of the same ones."""
+    node = _node("a", 20)
+    node["metadata"]["annotations"] = {key: text, "hami.io/node-handshake": "Requesting"}
+    places = fleet_of([node], catalog=catalog(), tables=tables())
+    assert [(device.id, device.shares, device.healthy) for device in places.nodes[0].registered] == [
+        ("GPU-1", 10, True),
+        ("GPU-2", 10, False),
+    ]
+    assert best(_pod(2), places) == "now"
+    assert best({"spec": {"containers": _pod(2)["spec"]["containers"] * 3}}, places) == "now"
+    (blocker,) = blockers(_pod(3), places.nodes[0], places)
+    assert (blocker.kind, blocker.need, blocker.have, blocker.found) == ("resource", 3, 2, "20")
+
+
+@pytest.mark.parametrize(
+    "name", ["nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage", "amd.com/gpumem", "hygon.com/dcumem"]
+)
+def test_what_an_extender_counts_is_never_missing(name: str) -> None:
+    """A node need not list it; one that does is held to it."""
+    pod = {"spec": {"containers": [{"resources": {"limits": {GPU: 1, name: 8000}}}]}}
+    places = fleet_of([_node("a")], catalog=catalog(), tables=tables(), occupants=())
+    assert best(pod, places) == "now"
+    assert places.unchecked(wants(pod)) == {"vgpuAmounts"}
+    listed = _node("a")
+    listed["status"]["allocatable"][name] = 4000
+    assert _best(pod, listed) == "never"

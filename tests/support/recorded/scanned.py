@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from analysis.admission_preview import Admission
@@ -28,9 +29,9 @@ class Scanned(NamedTuple):
         return [one for one in self.report.findings if one.kind == kind]
 
 
-def scanned(objects: Iterable[dict[str, Any]]) -> Scanned:
-    """The report under the shipped policies, with the catalog's prices."""
-    cluster = of_objects(objects, None, catalog())
+def scanned(objects: Iterable[dict[str, Any]], **changes: Any) -> Scanned:
+    """The report under the shipped policies, with the catalog's prices. ``changes``: what else of the cluster was read, or was not."""
+    cluster = replace(of_objects(objects, None, catalog()), **changes)
     snapshot = shipped(catalog(), OPTIONS, cluster)
     seen, admission = see(cluster, snapshot, prices(catalog())), Admission(snapshot)
     return Scanned(seen, admission, scan(seen, admission))

@@ -52,10 +52,16 @@ TRAPS: list[tuple[dict[str, Any], list[str]]] = [
     ({"disruption": {**UNDERUTILIZED, "budgets": [{"nodes": "0", "reasons": ["Underutilized"]}]}}, []),
     ({"disruption": {**UNDERUTILIZED, "budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}}, ["pool-consolidates"]),
     ({"disruption": {**UNDERUTILIZED, "budgets": [{"nodes": "0", "schedule": "@daily", "duration": "8h"}]}}, ["pool-consolidates"]),
+    ({"disruption": {"consolidationPolicy": "Balanced"}}, ["pool-consolidates"]),
+    ({"disruption": UNDERUTILIZED, "replicas": 2, "limits": {"nodes": 2}}, []),
+    ({"replicas": 2, "limits": None, "template": {"expireAfter": None}}, ["pool-expires"]),
     ({"template": {"expireAfter": "720h"}}, ["pool-expires"]),
+    ({"template": {"expireAfter": None}}, ["pool-expires"]),
     ({"template": {"terminationGracePeriod": None}}, ["pool-no-grace"]),
     ({"template": {"terminationGracePeriod": "10m"}}, ["pool-short-grace"]),
-    ({"limits": {"cpu": "1000"}}, ["pool-no-gpu-limit"]),
+    ({"limits": {"cpu": "1000"}}, []),
+    ({"limits": {"nodes": "4"}}, []),
+    ({"limits": {"example.com/fpga": "4"}}, ["pool-no-gpu-limit"]),
     ({"limits": None}, ["pool-no-gpu-limit"]),
     ({"template": {"taints": None}}, ["pool-untainted"]),
     ({"template": {"taints": [TAINT | {"effect": "PreferNoSchedule"}]}}, ["pool-untainted"]),
@@ -98,3 +104,48 @@ def test_a_pool_without_gpus_has_no_traps() -> None:
     """Whatever its settings: those of other machines are no business of this command."""
     pool = kept(template={"requirements": [{"key": FAMILY, "operator": "In", "values": ["m6i"]}], "expireAfter": "1h"}, limits={})
     assert not scanned([pool]).report.findings
+
+
+COUNT = "karpenter.k8s.aws/instance-gpu-count"
+CATEGORY = "karpenter.k8s.aws/instance-category"
+ANY = [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "resource"),
+    [
+        ({"template": {"requirements": ANY}}, GPU),
+        ({"template": {"requirements": ANY, "taints": None}, "limits": {"amd.com/gpu": "8"}}, None),
+        ({"template": {"requirements": ANY, "taints": [{"key": "habana.ai/gaudi", "effect": "NoSchedule"}]}}, GPU),
+        ({"template": {"requirements": [{"key": CATEGORY, "operator": "In", "values": ["inf", "trn"]}]}}, "aws.amazon.com/neuron"),
+        ({"template": {"requirements": [{"key": FAMILY, "operator": "In", "values": ["trn1", "inf2"]}]}}, "aws.amazon.com/neuron"),
+        ({"template": {"requirements": [{"key": FAMILY, "operator": "In", "values": ["dl1"]}]}}, "habana.ai/gaudi"),
+        ({"template": {"requirements": [{"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "Exists"}], "taints": None}}, GPU),
+        ({"template": {"requirements": [{"key": FAMILY, "operator": "In", "values": ["g4ad"]}]}}, "amd.com/gpu"),
+        ({"template": {"requirements": ANY, "nodeClassRef": {"group": "karpenter.example.com", "kind": "C", "name": "c"}}}, GPU),
+    ],
+)  # fmt: skip
+def test_pools_for_accelerators_are_known_by_what_they_name(changes: dict[str, Any], resource: str | None) -> None:
+    """By a taint, a limit, a requirement on a label of GPUs, or families of any maker; also of a node class that nobody knows."""
+    template = changes.get("template", {}) | {"expireAfter": "1h"}
+    pool = kept(**changes | {"template": template, "limits": changes.get("limits", {})})
+    findings = {one.kind: one for one in scanned([pool]).report.findings}
+    assert "pool-expires" in findings
+    limit = findings.get("pool-no-gpu-limit")
+    assert (None if limit is None else limit.values["resource"]) == resource
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"template": {"requirements": ANY, "taints": None}, "limits": {"cpu": "100"}},
+        {"template": {"requirements": ANY, "taints": None}, "limits": {GPU: "0"}},
+        {"template": {"requirements": [{"key": CATEGORY, "operator": "In", "values": ["m", "c"]}]}},
+        {"template": {"requirements": [{"key": COUNT, "operator": "DoesNotExist"}], "taints": None}, "limits": {}},
+        {"template": {"requirements": ANY, "taints": [TAINT | {"effect": "PreferNoSchedule"}]}, "limits": {}},
+    ],
+)  # fmt: skip
+def test_other_pools_are_none(changes: dict[str, Any]) -> None:
+    """A limit of none, machines without accelerators, and a taint that keeps nothing off."""
+    template = changes["template"] | {"expireAfter": "1h"}
+    assert not scanned([kept(**changes | {"template": template})]).report.findings
