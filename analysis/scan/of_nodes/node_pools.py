@@ -29,7 +29,7 @@ EXPIRES = "720h"
 EXPIRES_ON: Mapping[str, str] = {"eks-auto": "336h"}
 """Platforms whose default is another (EKS user guide, create a node pool)."""
 BOUNDS = frozenset({"cpu", "memory", "pods", "nodes", "ephemeral-storage"})
-"""Resources that each machine has: a limit of any of them bounds the machines too (``Limits.ExceededBy``)."""
+"""Resources that each machine has: a limit of any of them bounds the machines too (Karpenter's function ``ExceededBy``)."""
 
 
 class GpuPool(NamedTuple):
