@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from catalog.gpus import Gpu, MachineType
-from catalog.platforms import AcceleratorTaint, DevicePlugin, GpuLabel, GraceCap, Platform, Protection, SharingScheme, Words
+from catalog.platforms import (
+    AcceleratorTaint,
+    DevicePlugin,
+    GpuLabel,
+    GraceCap,
+    InjectedContainer,
+    Platform,
+    Protection,
+    SharingScheme,
+    Words,
+)
 from catalog.published_devices import PublishedDevices
 from catalog.reserved_keys import PLACES, ReservedKeys, Where
 from catalog.resources import Measure, Resource, ResourcePattern
@@ -47,6 +57,8 @@ class Catalog:
     """The first match wins."""
     taints: tuple[AcceleratorTaint, ...]
     spot_taints: tuple[AcceleratorTaint, ...]
+    arch_taints: tuple[AcceleratorTaint, ...]
+    """Taints of nodes of an architecture, which is the taint's value."""
     never_tolerate: tuple[str, ...]
     """Taint keys; globs are allowed."""
     protections: tuple[Protection, ...]
@@ -88,6 +100,10 @@ class Catalog:
     """The labels and annotations that queue systems and sharing schedulers define; no prefix begins with another one."""
     words: tuple[Words, ...] = ()
     """What queue systems and sharing schedulers read of pods as one of a few words."""
+    nouns: Mapping[str, str] = field(default_factory=dict)
+    """Vendor -> what people call several of its devices: ``Neuron devices``."""
+    injected_containers: tuple[InjectedContainer, ...] = ()
+    """Containers that are in pods and in no manifest of their authors."""
     pod_makers: frozenset[str] = frozenset()
     """Users by which controllers make the pods of workloads: where a queue is a workload's, its pods are believed
     if one of these made them."""
@@ -173,6 +189,11 @@ class Catalog:
                 profile, parts = known.profile or groups.get("profile"), known.parts.get(groups.get("mode") or "")
                 return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile, parts=parts)
         return None
+
+    def name_devices(self, vendors: Collection[str]) -> str:
+        """Return the noun for devices of these vendors, in plural; ``devices`` if it differs or is not known."""
+        nouns = {self.nouns.get(vendor, "devices") for vendor in vendors}
+        return nouns.pop() if len(nouns) == 1 else "devices"
 
     def measure(self, name: str) -> Measure | None:
         """Return the measure that a resource of this name is, or None if it is a device or no accelerator."""

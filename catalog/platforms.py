@@ -180,6 +180,21 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InjectedContainer:
+    """A container that an admission webhook adds to pods: its author sets its resources elsewhere than in the pod's spec."""
+
+    name: str
+    """The container's name; one that ends with ``*`` is a prefix."""
+    injector: str
+    """Who adds it, as messages name it."""
+    setting: str = ""
+    """Where its resources are set if no annotation of the pod does: ``spec.resources of the Instrumentation``."""
+    requests: Mapping[str, str] = field(default_factory=dict)
+    """cpu and memory -> the annotation of the pod that sets the request."""
+    limits: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraceCap:
     """A limit on grace periods. ``capacity`` spot: the interruption notice; None: the autoscaler's own
     cap."""

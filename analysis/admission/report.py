@@ -10,7 +10,7 @@ from typing import Any
 from analysis.admission.manifest_results import AuthorWarning, ManifestResult, PodResult, place_of, pod_warnings
 from analysis.reviews import audience as warnings
 from documents.printable import counted, printable
-from kube.tree import Path, dotted
+from kube.tree import Path, dotted, map_at, maps_in, text_of
 from policies.document import Document
 from policies.messages import cut_text
 from policies.pods import unlisted_accelerators
@@ -143,7 +143,10 @@ def _details(pod: PodResult) -> Iterator[str]:
     if pod.mutate.uncounted:
         yield f"warning: {counted(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
     for path, value in pod.unshown.items():
-        yield f"its pods get {dotted(path)} when they are created; this manifest has no field for it: {_flow(value)}"
+        yield f"its pods get {dotted(path)} when they are created, which this manifest does not show: {_flow(value)}"
+    gates = [text_of(gate.get("name")) for gate in maps_in(map_at(raw, "spec").get("schedulingGates"))]
+    if gates and pod.is_evaluated:
+        yield f"it waits until its scheduling gates are removed: {', '.join(gates[:_MOST_HELD])}{' ...' if len(gates) > _MOST_HELD else ''}"
     if pod.subject.elsewhere:
         yield f"{pod.subject.elsewhere} is not in the input, so its part of these pods is not checked"
     yield from (f"{error.place}: {error.message}; not checked" for error in pod.subject.unread)

@@ -182,6 +182,7 @@ _CATALOG = struct_of(
     measures=listed(struct_of(Measure, unit=COUNT)),
     taints=listed(TAINT),
     spot_taints=listed(TAINT),
+    arch_taints=listed(TAINT),
     never_tolerate=column("key"),
     protections=listed(PROTECTION),
     workloads=listed(WORKLOAD),
@@ -201,6 +202,7 @@ _CATALOG = struct_of(
     retired_families=column("name"),
     workload_labels=column("label"),
     pod_makers=column("user", frozenset),
+    nouns=mapped(record_of("noun")),
     prices=mapped(record_of("where")),
     other_platforms=mapped(Struct(build=lambda labels=(): dict(labels), fields=(field_of("labels", mapped(LABEL)),))),
 )
@@ -260,6 +262,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "resources": ("name|pattern",),
     "taints": (),
     "spotTaints": (),
+    "archTaints": (),
     "protections": ("where", "key"),
     "gpuLabels": ("key", "value"),
     "between": ("group", "kind"),

@@ -43,7 +43,8 @@ def _too_many(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> Iterator[V
 def _more_than(claim: EvaluatedClaim, most: int, code: str, policies: tuple[str, ...]) -> Iterator[Violation]:
     on = at_field(f"spec.require.gpusPerPod.{'max' if code == 'BERTH-111' else 'oneOf'}", policies)
     if claim.most is not None:
-        found = phrase("claim has more", count=claim.most, most=most)
+        noun = claim.catalog.name_devices({part.vendor for part in claim.parts})
+        found = phrase("claim has more", count=claim.most, noun=noun, most=most)
         advice = phrase("ask for fewer", most=most) if most else phrase("ask for allowed")
         more = (phrase("any way"),) if claim.several else ()
         yield Violation(code=code, found=found, advice=advice, more=more, rule=COUNTS, fields=on)

@@ -43,7 +43,7 @@ SHARED = {
     "shorten the claim": "shorten it, or delete unused claims in the namespace",
     "fix the policies": "ask the platform team to fix it",
     # of claims
-    "claim has more": "the claim requests {count} GPUs, more than the {most} that one pod may have here",
+    "claim has more": "the claim requests {count} {noun}, more than the {most} that one pod may have here",
     "claim outside": 'no device that {kind} "{claim}" requests meets {demands:and}',
     "claim asks for all": "{request} requests all devices, and one pod may have {most} here",
     "ask for fewer": "request at most {most}, or split the work over more pods",

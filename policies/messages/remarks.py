@@ -55,7 +55,8 @@ ROWS = (
     _to_platform(  # its default does nothing here, and the pod asked for nothing
         "BERTH-204",
         "a default that does not apply",
-        unread="node defaults do not apply: no platform in use knows {authored}",
+        unread="node defaults do not apply: the pod selects nodes by {authored}, which does not tell their devices",
+        unread_value="node defaults do not apply: the catalog does not know the value in {authored}",
         nothing_left="default {constraints:and} does not apply: it conflicts with what is required or requested",
         on_no_node="default {constraints:and} does not apply: no node of the cluster has it, and no NodePool creates one",
         actor="default {axis} does not apply: no default selects nodes for {actor:and}",

@@ -64,7 +64,7 @@ def index(platform: Platform, offers: tuple[Offer, ...], catalog: Catalog, first
     """Return a table over these rows; ``share_known`` fills in ``known``."""
     keys = {key for offer in offers for key in offer.labels}
     values: dict[str, dict[Possible, int]] = {key: {} for key in keys}
-    groups: dict[str, dict[str, int]] = {"resource": {}, "vendor": {}, "capacity": {}, "sharing": {}, "template": {}}
+    groups: dict[str, dict[str, int]] = {"resource": {}, "vendor": {}, "capacity": {}, "sharing": {}, "template": {}, "arch": {}}
     profiles: dict[tuple[str, str], MigProfile] = {}
     sliced: dict[tuple[str, str], int] = {}
     networks: dict[Network, int] = {}
@@ -98,6 +98,7 @@ def index(platform: Platform, offers: tuple[Offer, ...], catalog: Catalog, first
         by_sharing=by["sharing"],
         by_network={network: rows << first for network, rows in networks.items()},
         templated=by["template"],
+        by_arch=by["arch"],
         unknown=unknown << first,
         further=sum(1 << i for i, offer in enumerate(offers) if offer.further) << first,
         slices={of_slice: (profile, sliced[of_slice]) for of_slice, profile in profiles.items()},
@@ -115,6 +116,8 @@ def _group_names(offer: Offer) -> Iterator[tuple[str, str]]:
     yield "sharing", offer.sharing
     if offer.template is not None:
         yield "template", offer.template
+    if offer.host.arch is not None:
+        yield "arch", offer.host.arch
 
 
 def share_known(tables: Iterable[Table]) -> None:
@@ -283,6 +286,7 @@ def hosts_of(platform: Platform, catalog: Catalog, families: frozenset[str]) -> 
                 name=name,
                 network=machine.network,
                 usd_per_hour=machine.usd_per_hour,
+                arch=machine.arch,
                 uncounted=platform.name in machine.uncounted,
             )
     for vendor, resource in vendors.items():

@@ -55,6 +55,8 @@ class Host:
     """all of its network devices by extended resource, where they are known"""
     usd_per_hour: float | None = None
     """the catalog's price of the instance type; of one device of the model where the platform has no types"""
+    arch: str | None = None
+    """``MachineType.arch``"""
     uncounted: bool = False
     """``MachineType.uncounted``: there for pods that select it, and made for none by itself"""
 
@@ -92,6 +94,8 @@ class Table:
     by_vendor: Mapping[str, int]
     by_capacity: Mapping[str, int]
     by_sharing: Mapping[str, int]
+    by_arch: Mapping[str, int]
+    """rows of machines whose architecture is known"""
     unknown: int
     """the rows of unknown models"""
     further: int

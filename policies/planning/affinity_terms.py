@@ -257,6 +257,12 @@ def sayable(plan: Plan, cell: Cell, axis: Axis) -> Sayable:
     return _in_part(plan, cell, axis)
 
 
+def rows_left(plan: Plan, cell: Cell) -> int:
+    """Return the rows that R leaves in a term. A default counts there only as far as it can be written: at the next call it
+    reads as the pod's own requirement."""
+    return plan.required & rows_as_said(plan, cell) if plan.writes else plan.inside
+
+
 def rows_as_said(plan: Plan, cell: Cell) -> int:
     """Return the rows that a term selects once R is written into it, as far as its platform can express
     it."""

@@ -18,8 +18,8 @@ from policies.fixes import write_or_leave_out
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import Compiled, CompiledTemplate, Constraint, fields, meet, who
 from policies.planning import feasibility
-from policies.planning.affinity_terms import rows_as_said
-from policies.planning.feasibility import Cell, Space
+from policies.planning.affinity_terms import rows_as_said, rows_left
+from policies.planning.feasibility import AuthorExpression, Cell, Space
 from policies.planning.mig_slice import choose_slice, slice_is_left, with_conflict
 from policies.planning.plan import Plan, left_out, neither_acts, speaks, spoken, unread
 from policies.planning.prepared_places import known_rows
@@ -38,9 +38,15 @@ def choose(plan: Plan) -> Plan:
     if plan.unread is None:
         plan = _machine_and_capacity(plan)
     else:
-        plan = plan.saying("BERTH-204", phrase("unread", authored=describe_expression(plan.unread)), "node_affinity", choosing)
+        plan = plan.saying("BERTH-204", _unread_words(plan, plan.unread), "node_affinity", choosing)
     spot = _who_named_spot(plan)
     return plan._replace(spot=spot) if spot else plan
+
+
+def _unread_words(plan: Plan, authored: AuthorExpression) -> Phrase:
+    """Return why a requirement of the author's is not understood: by its value if a platform has the label."""
+    is_known = any(authored.key in table.values for table in plan.snapshot.tables.values())
+    return phrase("unread value" if is_known else "unread", authored=describe_expression(authored))
 
 
 # --- nodeTemplate: by the author's annotation, else by default. Once it is chosen, the offers of its own nodes exist ------
@@ -234,10 +240,8 @@ def _who_named_spot(plan: Plan) -> tuple[str, ...]:
 
 
 def _holds_spot(plan: Plan, cell: Cell) -> bool:
-    """Return whether spot is left in a term. A default counts there only as far as it can be written: at
-    the next call it reads as the pod's own requirement, and where it cannot be written, nothing is there."""
+    """Return whether spot is left in a term."""
     if not cell.leaves(plan.inside):
         return False
-    rows = plan.required & rows_as_said(plan, cell) if plan.writes else plan.inside
-    spot = rows & cell.table.by_capacity.get("spot", 0)
+    spot = rows_left(plan, cell) & cell.table.by_capacity.get("spot", 0)
     return any(offered & spot for offered in cell.offered)

@@ -103,7 +103,7 @@ _PART = re.compile(r"(?:mem|memory|cores?|percentage|percent|ratio)$")
 
 def is_unknown(resource: Resource) -> bool:
     """Return whether the resource is recognised by the look of its name alone."""
-    return resource.kind in ("other", "part") and not resource.vendor
+    return resource.kind == "other" and not resource.vendor
 
 
 def is_part(resource: Resource) -> bool:

@@ -13,8 +13,11 @@ Never   touches cpu or memory, or an accelerator amount that it can't read
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from typing import Any
 
+from catalog import Catalog
+from catalog.platforms import InjectedContainer
 from kube.pod import POD_LEVEL, Container, Pod
 from kube.quantity import QuantityError, parse
 from kube.requests import Level, shortfalls
@@ -70,7 +73,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
         if "accelerators" in equal:
             yield from _accelerators(request, plan, container, equal["accelerators"])
     if "cpuAndMemory" in equal and plan.devices.any:
-        yield from _cpu_and_memory(shortfalls(plan.pod), equal["cpuAndMemory"])
+        yield from _cpu_and_memory(shortfalls(plan.pod), equal["cpuAndMemory"], plan.snapshot.catalog)
 
 
 def merge_equal(demands: Demands) -> dict[str, tuple[str, ...]]:
@@ -195,20 +198,36 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
         )
 
 
-def _cpu_and_memory(wrong: Iterable[tuple[Level, str]], policies: tuple[str, ...]) -> Iterator[Violation]:
+def _cpu_and_memory(wrong: Iterable[tuple[Level, str]], policies: tuple[str, ...], catalog: Catalog) -> Iterator[Violation]:
     for at, name in wrong:
         limit, asked = at.limits.get(name), at.requests.get(name)
         who = phrase("container", name=cut_text(str(at.who), 20)) if at.path != POD_LEVEL else At(POD_LEVEL)
         side, value = ("requests", limit) if at.limit(name) else ("limits", asked if at.request(name) else None)
+        injected = None if at.path == POD_LEVEL else _injected(str(at.who), catalog)
+        amount = phrase("an amount") if value is None else cut_text(str(value), 12)
+        fixes = equalize(at.path, name, limit=limit if at.limit(name) else None, request=asked if at.request(name) else None)
         yield Violation(
             code="BERTH-103",
             found=phrase("fact", who=who, name=name, request=_amount(asked), limit=_amount(limit)),
-            advice=_set("set", (*at.path, side, name), value=phrase("an amount") if value is None else cut_text(str(value), 12)),
+            advice=_set("set", (*at.path, side, name), value=amount) if injected is None else _advise_on(injected, side, name, amount),
             rule=NAME,
             path=(*at.path, side, name),
             fields=at_field(_FIELD, policies),
-            fixes=equalize(at.path, name, limit=limit if at.limit(name) else None, request=asked if at.request(name) else None),
+            fixes=fixes if injected is None else (),
         )
+
+
+def _injected(container: str, catalog: Catalog) -> InjectedContainer | None:
+    """Return the catalog's entry for a container that a webhook adds; None for one of the author's."""
+    return next((known for known in catalog.injected_containers if fnmatchcase(container, known.name)), None)
+
+
+def _advise_on(injected: InjectedContainer, side: str, name: str, amount: Phrase | str) -> Phrase:
+    """Return what to set so that the injector gives its container the amount."""
+    key = (injected.requests if side == "requests" else injected.limits).get(name)
+    if key is None:
+        return phrase("injected", injector=injected.injector, setting=injected.setting)
+    return phrase("injected by annotation", injector=injected.injector, path=At(("metadata", "annotations", key)), value=amount)
 
 
 def _amount(value: object) -> Phrase | str:
@@ -228,4 +247,6 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     if request.subresource != "resize" or not policies or not plan.asked or request.old_pod is None:
         return
     before = {(at.path, name) for at, name in shortfalls(Pod(request.old_pod))}
-    yield from _cpu_and_memory(((at, name) for at, name in shortfalls(plan.pod) if (at.path, name) not in before), policies)
+    yield from _cpu_and_memory(
+        ((at, name) for at, name in shortfalls(plan.pod) if (at.path, name) not in before), policies, plan.snapshot.catalog
+    )

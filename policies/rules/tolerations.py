@@ -2,7 +2,8 @@
 
 Reads   spec.tolerations, the accelerators requested, the chosen node template, the capacity types that are
         left
-Writes  spec.tolerations (adds only): accelerator taints, the template's taints, ``default.tolerate``, and
+Writes  spec.tolerations (adds only): accelerator taints, the taint of the architecture that alone is left,
+        the template's taints, ``default.tolerate``, and
         spot taints only where a capacity was named and the capacity types that are left include spot
 Checks  ``require.tolerations.forbid``: on CREATE every toleration, on UPDATE those that the old pod lacks or
         has for a shorter time
@@ -22,7 +23,8 @@ from kube.pod import NODE_NAME, Pod
 from kube.taints import Taint, TolerationPattern, covers, may_tolerate
 from kube.tree import Raw
 from policies.fixes import leave_out
-from policies.messages import At, phrase
+from policies.messages import At, Phrase, cut_text, phrase
+from policies.planning.affinity_terms import rows_left
 from policies.planning.plan import Plan
 from policies.planning.requirements import FORBID, grants
 from policies.request import Request
@@ -59,6 +61,7 @@ def _wanted(plan: Plan) -> Iterator[_Wanted | Remark]:
     settings = plan.settings
     if settings.taints:
         yield from _granted(plan, _of_taints(plan, spot=False), settings.taints)
+        yield from _granted(plan, _of_architectures(plan), settings.taints)
     if plan.template is not None:
         for taint in plan.template.template.taints:
             yield toleration_of(TolerationPattern(key=taint.key, value=taint.value, effect=taint.effect)), plan.template_by
@@ -94,6 +97,14 @@ def _of_taints(plan: Plan, *, spot: bool) -> Iterator[TolerationPattern]:
     catalog, snapshot, vendors = plan.snapshot.catalog, plan.snapshot, plan.vendors
     for entry in catalog.spot_taints if spot else catalog.taints:
         if (spot or entry.vendor in vendors) and snapshot.uses(entry.platforms):
+            yield _pattern(entry.taint)
+
+
+def _of_architectures(plan: Plan) -> Iterator[TolerationPattern]:
+    """Yield the catalog's taints of nodes of an architecture, if the pod can run on no other node of their platforms."""
+    for entry in plan.snapshot.catalog.arch_taints:
+        cells = [cell for cell in plan.space.cells if cell.platform in entry.platforms and cell.offered and cell.leaves(plan.inside)]
+        if cells and all(cell.lies_inside(cell.table.by_arch.get(entry.taint.value, 0) | ~rows_left(plan, cell)) for cell in cells):
             yield _pattern(entry.taint)
 
 
@@ -195,9 +206,15 @@ def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violatio
             code="BERTH-131",
             found=phrase("fact", path=path, taint=str(found[0][0])),
             advice=phrase("remove path" if toleration.get("key") else "name keys", path=path),
-            more=() if toleration.get("key") else (phrase("keyless"),),
+            more=() if toleration.get("key") else (_tolerates_all(toleration),),
             rule=NAME,
             path=path.path,
             fields=at_field(FORBID, policies),
             fixes=leave_out(path.path),
         )
+
+
+def _tolerates_all(toleration: Raw) -> Phrase:
+    """Return what a toleration without a key tolerates."""
+    effect = toleration.get("effect")
+    return phrase("keyless of effect", effect=cut_text(str(effect), 20)) if effect else phrase("keyless")

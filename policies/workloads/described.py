@@ -196,7 +196,7 @@ class _SpotReader:
             if not isinstance(word, str):
                 raise self.document.error(at, f"must be the name of a resource; found {kind_of(word)}")
             listed.setdefault(word, []).append(at)
-        found += [(word, places[0], len(places)) for word, places in listed.items() if word]
+        found.extend((word, places[0], len(places)) for word, places in listed.items() if word)
         self._claims(one)
         for word, at, amount in found:
             number = self._container(one.container)

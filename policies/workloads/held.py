@@ -2,13 +2,14 @@
 stand.
 
 These count as requests for a device: a resource's name as the key of an amount, a resource claim, a fraction
-by annotation, a listed name beside a number (``gpu: {name: nvidia.com/gpu, quantity: 1}``), and a listed name
-as a key in a text that holds a manifest of its own. Labels, selectors and tolerations are about nodes and are
-skipped.
+by annotation, a listed name beside a number (``gpu: {name: nvidia.com/gpu, quantity: 1}``), and in a text
+that holds a manifest of its own a listed name as a key, or as any of these if the text is JSON. Labels,
+selectors and tolerations are about nodes and are skipped.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -114,7 +115,7 @@ class _HeldSearch:
         elif resource.vendor or resource.kind == "dra":
             yield HeldAccelerator(path, name)
         elif _AMOUNTS.search(around):
-            yield HeldAccelerator(path, name, known=False)
+            yield HeldAccelerator(path, name, known=resource.kind == "part")
 
     def _beside_a_number(self, value: dict[str, Any], path: Path) -> Iterator[HeldAccelerator]:
         """Yield a listed name that is the text of one field, if another field has an amount."""
@@ -127,6 +128,7 @@ class _HeldSearch:
         if "/" not in text or ":" not in text:
             return
         names = dict.fromkeys(name for name in _KEY.findall(text) if self.snapshot.catalog.resource(name) is not None)
+        names |= dict.fromkeys(held.name for held in self._walk(_json_of(text), path) if held.known)
         yield from (HeldAccelerator(path, name, how="holds in the text") for name in names)
 
 
@@ -136,6 +138,16 @@ def _fractions(metadata: Any, path: Path) -> Iterator[HeldAccelerator]:
     for name in fraction_keys(written):
         if written[name] is not None:
             yield HeldAccelerator((*path, "annotations", name), f"the annotation {name}")
+
+
+def _json_of(text: str) -> Any:
+    """Return the map or list of a text that is JSON, as the parameters of Kubeflow Pipelines are; else None."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_amount(value: object) -> bool:

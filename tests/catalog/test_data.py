@@ -183,7 +183,7 @@ def test_keys_are_qualified_names() -> None:
     keys += [key for platform in CATALOG.other_platforms.values() for key in platform]
     keys += [key for scheme in CATALOG.schemes.values() for variant in scheme.variants for key in variant.labels]
     keys += [*CATALOG.misspellings, *CATALOG.misspellings.values(), *CATALOG.whole.values()]
-    keys += [taint.taint.key for taint in (*CATALOG.taints, *CATALOG.spot_taints)]
+    keys += [taint.taint.key for taint in (*CATALOG.taints, *CATALOG.spot_taints, *CATALOG.arch_taints)]
     keys += [protection.key for protection in CATALOG.protections]
     assert [key for key in keys if not QUALIFIED.fullmatch(key)] == []
 
@@ -263,7 +263,7 @@ def test_what_excludes_a_way_of_sharing_excludes_it() -> None:
 def test_vendors_of_taints_and_drivers_are_vendors_of_resources() -> None:
     """A taint or a DRA driver is for a vendor that some resource name has."""
     vendors = {known.vendor for known in CATALOG.resources}
-    assert {taint.vendor for taint in (*CATALOG.taints, *CATALOG.spot_taints)} <= vendors
+    assert {taint.vendor for taint in (*CATALOG.taints, *CATALOG.spot_taints, *CATALOG.arch_taints)} <= vendors
     assert set(CATALOG.dra_drivers.values()) <= vendors
 
 
@@ -291,7 +291,7 @@ def test_drivers_of_other_devices_are_none_of_accelerators() -> None:
 
 def test_what_is_never_tolerated_is_no_accelerator_taint() -> None:
     """The two lists of taints do not meet."""
-    assert not {taint.taint.key for taint in (*CATALOG.taints, *CATALOG.spot_taints)} & set(CATALOG.never_tolerate)
+    assert not {taint.taint.key for taint in (*CATALOG.taints, *CATALOG.spot_taints, *CATALOG.arch_taints)} & set(CATALOG.never_tolerate)
 
 
 def test_workloads_have_well_formed_signatures() -> None:

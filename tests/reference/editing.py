@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -88,8 +89,9 @@ class Editing(Choosing):
         platforms = set(self.atlas.tables) if self.world.placed else None
         wanted: list[Raw] = []
         if any(p.default.accelerator_taints for p in self.certain):
-            for entry in self.catalog.taints:
-                if entry.vendor in vendors and (not entry.platforms or platforms is None or platforms & set(entry.platforms)):
+            arch = [entry for entry in self.catalog.arch_taints if self.alone(entry.taint.value, entry.platforms)]
+            for entry in (*(entry for entry in self.catalog.taints if entry.vendor in vendors), *arch):
+                if not entry.platforms or platforms is None or platforms & set(entry.platforms):
                     pattern = TolerationPattern(key=entry.taint.key, value=entry.taint.value or None, effect=entry.taint.effect)
                     asked_by = [p for p in self.certain if p.default.accelerator_taints]
                     if any(p.namespace is None for p in asked_by) or any(grants(g, pattern) for g in granted):
@@ -134,17 +136,23 @@ class Editing(Choosing):
 
     def spot_left(self) -> bool:
         """In some term, for some name: each is judged by itself. Where R is written, what it says there is what the next call reads."""
-        return any(self.spot_in(term, name, count) for term in self.terms for name, count in self.now.items())
+        return any(
+            n.capacity == "spot" for term in self.terms for name, count in self.now.items() for n in self.nodes_in(term, name, count)
+        )
 
-    def spot_in(self, term: list[Raw], name: str, count: int) -> bool:
+    def alone(self, arch: str, platforms: Sequence[str]) -> bool:
+        """Whether nothing but nodes of an architecture is left on these platforms, and something is."""
+        left = [n for term in self.terms for name, count in self.now.items() for n in self.nodes_in(term, name, count)]
+        there = [n for n in left if n.platform in platforms]
+        return bool(there) and all(n.arch == arch for n in there)
+
+    def nodes_in(self, term: list[Raw], name: str, count: int) -> list[Node]:
         alive, selected = self.left(terms=[term]), self.atlas.landing(term)
-        nodes = [
-            n for n in self.offers(name, count) if n in selected and n.platform in alive and n.capacity == "spot" and self.in_require(n)
-        ]
+        nodes = [n for n in self.offers(name, count) if n in selected and n.platform in alive and self.in_require(n)]
         if self.row.affinity != "write" or not self.world.placed:
-            return any(all(chosen(n) for chosen in self.chosen) for n in nodes)
+            return [n for n in nodes if all(chosen(n) for chosen in self.chosen)]
         expressed = {(platform, axis): self.sayable(platform, axis, term)[2] for platform in alive for axis in AXES}
-        return any(all(expressed[n.platform, axis](n) for axis in AXES) for n in nodes)
+        return [n for n in nodes if all(expressed[n.platform, axis](n) for axis in AXES)]
 
     def raise_grace(self) -> None:
         former, default, floor = self.pod["spec"].get("terminationGracePeriodSeconds", 30), self.default_grace(), self.floor()

@@ -45,6 +45,7 @@ class Node:
     capacity: str
     gpu: Gpu | None
     """None: a model that the catalog does not know"""
+    arch: str | None
     machine_family: str | None
     """None: not known, or no such thing on this platform"""
     profile: str | None
@@ -158,6 +159,7 @@ def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str)
                     capacity=capacity,
                     gpu=host.gpu,
                     machine_family=host.family,
+                    arch=host.machine.arch if host.machine is not None else None,
                     profile=None if profile is None else profile.name,
                     labels=_labels(catalog, platform, host, variant, profile, labels),
                     further=further,
@@ -184,6 +186,7 @@ def _unlisted(catalog: Catalog, platform: Platform, host: _Host, capacity: str, 
         capacity=capacity,
         gpu=host.gpu,
         machine_family=host.family,
+        arch=host.machine.arch if host.machine is not None else None,
         profile=None,
         labels=_labels(catalog, platform, host, Variant(sharing="Exclusive", vendor=host.vendor, labels={}), None, labels),
         further=further,

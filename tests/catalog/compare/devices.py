@@ -78,14 +78,14 @@ def hami_resources(raw: Raw, module: Module, source: str) -> Iterator[Comparison
 def karpenter_keys(raw: Raw, module: Module, source: str) -> Iterator[Comparison]:
     """Compare the taints that nobody may tolerate, and the labels' older names, with Karpenter's."""
     taints = re.findall(r'TaintKey\s*=\s*apis\.Group \+ "(/[^"]+)"', module.text("pkg/apis/v1/taints.go"))
-    ours = {record["key"]: {} for record in raw["neverTolerate"]}
+    ours: Rows = {record["key"]: {} for record in raw["neverTolerate"]}
     yield Comparison(section="neverTolerate", source=source, ours=ours, theirs={f"karpenter.sh{key}": {} for key in taints}, lists=True)
     aliases = re.search(r"NormalizedLabels = map\[string\]string\{(.*?)\}", module.text("pkg/apis/v1/labels.go"), re.DOTALL)
     assert aliases is not None
     keys = [name.removeprefix("v1.").strip('"') for name in re.findall(r"^\s*(\S+):", aliases[1], re.MULTILINE)]
-    ours = {record["old"]: {} for record in raw["labelAliases"]}
-    theirs = {_LABEL_CONSTANTS.get(key, key): {} for key in keys}
-    yield Comparison(section="labelAliases", source=source, ours=ours, theirs=theirs, lists=True)
+    older: Rows = {record["old"]: {} for record in raw["labelAliases"]}
+    theirs: Rows = {_LABEL_CONSTANTS.get(key, key): {} for key in keys}
+    yield Comparison(section="labelAliases", source=source, ours=older, theirs=theirs, lists=True)
 
 
 _LABEL_CONSTANTS = {
@@ -100,7 +100,7 @@ def well_known_taints(raw: Raw, module: Module, source: str) -> Iterator[Compari
     """Compare Kubernetes' own taints with those that nobody may tolerate."""
     names = re.findall(r'Taint\w+\s*=\s*"([a-z.]+/[a-z-]+)"', module.text("core/v1/well_known_taints.go"))
     globs = [record["key"] for record in raw["neverTolerate"]]
-    ours = {name: {} for name in names if any(name == glob or (glob.endswith("/*") and name.startswith(glob[:-1])) for glob in globs)}
+    ours: Rows = {name: {} for name in names if any(name == glob or (glob.endswith("/*") and name.startswith(glob[:-1])) for glob in globs)}
     yield Comparison(section="neverTolerate", source=source, ours=ours, theirs={name: {} for name in names}, lists=True)
 
 
@@ -120,5 +120,5 @@ def kai_keys(raw: Raw, module: Module, source: str) -> Iterator[Comparison]:
 
 def _keys(raw: Raw, prefix: str, names: list[str], source: str) -> Comparison:
     record = next(record for record in raw["reservedKeys"] if record["prefix"] == prefix)
-    ours = {prefix + key: {} for listed in ("labels", "annotations", "others") for key in record.get(listed, ())}
+    ours: Rows = {prefix + key: {} for listed in ("labels", "annotations", "others") for key in record.get(listed, ())}
     return Comparison(section="reservedKeys", source=source, ours=ours, theirs={prefix + name: {} for name in names}, lists=True)

@@ -68,8 +68,8 @@ def karpenter_aws(raw: Raw, module: Module, source: str) -> Iterator[Comparison]
     gpus = {gpu["model"]: gpu for gpu in raw["gpus"]}
     regions = re.split(r'\n\t"([a-z0-9-]+)": \{', module.text("*/pricing/zz_generated.pricing_aws.go"))
     prices = dict(re.findall(r'"([a-z0-9.-]+)": ([0-9.]+)', regions[regions.index("us-east-1") + 1]))
-    theirs = {name: {"usdPerHour": float(prices[name])} for name in prices if _is_gpu_type(name)}
-    yield Comparison(section="machines", source=source, ours=ours, theirs=theirs, lists=True)
+    usd: Rows = {name: {"usdPerHour": float(prices[name])} for name in prices if _is_gpu_type(name)}
+    yield Comparison(section="machines", source=source, ours=ours, theirs=usd, lists=True)
     limits = {name: {"pods": _pods(body)} for name, body in re.findall(_ENTRY, module.text("*/zz_generated.vpclimits.go"), re.DOTALL)}
     yield Comparison(section="machines", source=source, ours=ours, theirs={name: limits[name] for name in limits if _is_gpu_type(name)})
     efa = {name: int(body) for name, body in re.findall(r'\n\t"([^"]+)": \{\n\t\tCount: (\d+)', module.text("*/*_efa_metadata.go"))}

@@ -272,6 +272,14 @@ def test_a_platform_that_is_not_found_is_said_once(run: Any, tmp_path: Path) -> 
     assert "auto finds" not in run(POD, options=("--platforms", "gke", "--policies", str(policy))).err
 
 
+def test_scheduling_gates_are_named(run: Any) -> None:
+    """A gated pod waits for somebody else: its gates are named, the first three of them."""
+    gates = [{"name": f"example.com/gate-{number}"} for number in range(4)]
+    err = run({**POD, "spec": {**POD["spec"], "schedulingGates": gates}}).err
+    assert "it waits until its scheduling gates are removed: example.com/gate-0, example.com/gate-1, example.com/gate-2 ..." in err
+    assert "scheduling gates" not in run(POD).err
+
+
 def test_pods_without_accelerators_are_not_judged(run: Any) -> None:
     """The webhook is never called for them."""
     assert "not checked: it requests no accelerator" in run({**POD, "spec": {"containers": [{"name": "c"}]}}).err

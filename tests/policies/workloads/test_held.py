@@ -38,6 +38,10 @@ def found(spec: Any, **fields: Any) -> list[str]:
             ["the annotation gpu-fraction at spec.t.metadata.annotations.gpu-fraction"],
         ),
         ({"patch": "limits:\n  nvidia.com/gpu: 2\n"}, ["nvidia.com/gpu in a text at spec.patch"]),
+        ({"value": '{"accelerator":{"resourceCount":"1","resourceType":"nvidia.com/gpu"}}'}, ["nvidia.com/gpu in a text at spec.value"]),
+        ({"value": '[{"key":"nvidia.com/gpu","value":"1"}]'}, []),
+        ({"value": "{" * 9}, []),
+        ({"value": '{"a":"b/c:' + "[" * 100_000}, []),
         ({"args": ['{"limits":{"nvidia.com/gpu":"1"}}']}, ["nvidia.com/gpu in a text at spec.args[0]"]),
     ],
     ids=str,
@@ -75,8 +79,8 @@ def test_a_status_says_what_others_do() -> None:
 
 def test_names_in_no_list_are_told_apart() -> None:
     """They are known by their look alone."""
-    both = find_held({"limits": {"nvidia.com/gpu": 1, "aliyun.com/gpu-mem": 8}}, SNAPSHOT)
-    assert [(one.name, one.known) for one in both] == [("nvidia.com/gpu", True), ("aliyun.com/gpu-mem", False)]
+    both = find_held({"limits": {"nvidia.com/gpu": 1, "acme.example/gpu-mem": 8}}, SNAPSHOT)
+    assert [(one.name, one.known) for one in both] == [("nvidia.com/gpu", True), ("acme.example/gpu-mem", False)]
 
 
 def test_any_depth_and_any_number() -> None:

@@ -158,3 +158,12 @@ def test_a_base_that_is_wrong_is_judged_by_itself() -> None:
     """What is wrong with it is told where it stands."""
     wrong = Described(at=("spec",), template={"spec": {"containers": "x"}}, parts=template(("spec",)))
     assert laid(wrong, over({"containers": []}), replaced=False).template == wrong.template
+
+
+@pytest.mark.parametrize(("own_claims", "claim"), [({}, "of-all"), ({"resourceClaims": [{"name": "gpus"}]}, "gpus")])
+def test_a_template_of_argo_has_its_own_claims_or_those_of_the_workflow(own_claims: dict[str, Any], claim: str) -> None:
+    """The template's list replaces that of the workflow, as Argo's controller reads them."""
+    argo = {"name": "train", "container": {"image": "x"}, **own_claims}
+    (workflow,) = pods("argoproj.io/v1alpha1", "Workflow", {"spec": {"resourceClaims": [{"name": "of-all"}], "templates": [argo]}})
+    assert isinstance(workflow, Templated)
+    assert [one["name"] for one in workflow.pod["spec"]["resourceClaims"]] == [claim]
