@@ -64,7 +64,8 @@ def blocker(one: Blocker) -> str:
         case "machines" if one.operator:
             return f"creates no machine with {condition(one)}{'' if one.certain else ' that Berth knows'}"
         case "machines":
-            return f"creates no machine with {format_amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{_largest(one)}"
+            amount = "room for another pod" if one.key == PODS else format_amount(one.key, one.need)
+            return f"creates no machine with {amount}{'' if one.certain else ' that Berth knows'}{_largest(one)}"
         case "limits" if one.have <= 0:
             return f"its limit of {one.key} (spec.limits) is used up, so it creates no machine"
         case "limits":
@@ -83,14 +84,15 @@ def blocker(one: Blocker) -> str:
 
 def _largest(blocker: Blocker) -> str:
     """Return what the machine has that comes nearest."""
-    if not blocker.have and blocker.found:
-        return f": its cloud reports no {blocker.key} of {blocker.found}"
-    if not blocker.have:
-        return f"; its machines have {', '.join(blocker.values)}" if blocker.values else ""
     if blocker.key in COMPUTE or blocker.key in ("ephemeral-storage", PODS):
-        return f"; {blocker.found or 'the nearest'} has {_bare(blocker.key, blocker.have)} for pods"
-    largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"
-    return f"; {largest} has {blocker.have}"
+        room = "has no room beside DaemonSets" if blocker.have <= 0 else f"has at most {_bare(blocker.key, blocker.have)} for pods"
+        return f"; {blocker.found or 'the nearest'} {room}"
+    if blocker.have:
+        largest = f"the largest that it may use, {blocker.found}," if blocker.found else "its largest"
+        return f"; {largest} has {blocker.have}"
+    if blocker.found:
+        return f": its cloud reports no {blocker.key} of {blocker.found}"
+    return f"; its machines have {', '.join(blocker.values)}" if blocker.values else ""
 
 
 def blocker_of(explanation: Explanation, place_blocker: Blocker) -> str:

@@ -93,9 +93,8 @@ class Fleet:
     def unchecked(self, pod: Wants) -> frozenset[Unchecked]:
         """Return what was not checked of the places that have nothing against the pod; nothing if one of them was checked whole."""
         missed: frozenset[Unchecked] = frozenset()
-        places: tuple[Place, ...] = (*self.nodes, *self.pools)
-        for place in places:
-            if not blockers(pod, place, self):
+        for place, found in _places(pod, self):
+            if not found:
                 left_out = self._unchecked_of(pod, place)
                 if not left_out:
                     return frozenset()
@@ -201,14 +200,19 @@ def best(pod: Mapping[str, Any] | Wants, fleet: Fleet) -> Outlook:
 
 
 def _outlooks(wanted: Wants, fleet: Fleet) -> Iterator[Outlook]:
+    return (outlook(found) for _, found in _places(wanted, fleet))
+
+
+def _places(wanted: Wants, fleet: Fleet) -> Iterator[tuple[Place, tuple[Blocker, ...]]]:
+    """Yield each place with what is in the way there; of nodes that all have the same reason for ever one alone."""
     for group in fleet.groups:
         for node in group.nodes:
             found = blockers(wanted, node, fleet)
-            yield outlook(found)
+            yield node, found
             if any(not blocker.passing and is_of_all(blocker, group) for blocker in found):
                 break
     for pool in fleet.pools:
-        yield outlook(blockers(wanted, pool, fleet))
+        yield pool, blockers(wanted, pool, fleet)
 
 
 def is_of_all(blocker: Blocker, group: NodeGroup) -> bool:

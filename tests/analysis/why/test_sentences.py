@@ -37,6 +37,31 @@ def test_each_kind_has_a_sentence(kind: Kind) -> None:
             "creates no machine with 16 nvidia.com/gpu that Berth knows; its largest has 8",
         ),
         (
+            Blocker("machines", "nvidia.com/gpu", found="g6.48xlarge", need=16, have=8),
+            "creates no machine with 16 nvidia.com/gpu; the largest that it may use, g6.48xlarge, has 8",
+        ),
+        (
+            Blocker("machines", "memory", found="g5.xlarge", need=2**34, have=14 * 2**30),
+            "creates no machine with 16Gi memory; g5.xlarge has at most 14Gi for pods",
+        ),
+        (
+            Blocker("machines", "pods", found="g5.xlarge", need=1),
+            "creates no machine with room for another pod; g5.xlarge has no room beside DaemonSets",
+        ),
+        (
+            Blocker("machines", "nvidia.com/gpu", found="g6f.large", need=1, certain=False),
+            "creates no machine with 1 nvidia.com/gpu that Berth knows: its cloud reports no nvidia.com/gpu of g6f.large",
+        ),
+        (
+            Blocker("machines", "nvidia.com/gpu", values=("amd.com/gpu",), need=1),
+            "creates no machine with 1 nvidia.com/gpu; its machines have amd.com/gpu",
+        ),
+        (Blocker("limits", "cpu", need=1000), "its limit of cpu (spec.limits) is used up, so it creates no machine"),
+        (
+            Blocker("limits", "memory", found="g5.xlarge", need=15 * 2**30, have=2**33),
+            "its limit leaves 8Gi memory; its smallest machine that fits, g5.xlarge, needs 15Gi",
+        ),
+        (
             Blocker("taint", "a", "NoExecute", found="", passing=True),
             "taint a:NoExecute is not tolerated, which may be removed automatically",
         ),
