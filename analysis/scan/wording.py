@@ -125,7 +125,7 @@ ROWS: Mapping[Kind, FindingTexts] = {
         "GPU nodes without all of their GPUs",
         "{label_text} says that a node has {expected_text}, and it offers {offered_text}; {cause_text}",
         "{repair_text}",
-        "Such a node is paid for and runs no GPU pod. Karpenter counts it as capacity until it is initialized, and creates no other node.",
+        "Such a node is paid for and runs no GPU pod; Karpenter counts on it, and creates no other one, until it is initialized.",
     ),
     "gpus-unhealthy": FindingTexts(
         "GPUs that are unhealthy",
