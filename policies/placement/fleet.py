@@ -132,11 +132,12 @@ def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tupl
 
 def _in_flight(wanted: Wants, fleet: Fleet) -> Iterator[Blocker]:
     """Yield the first node of Karpenter's that is not initialized and lacks nothing but devices that it should have: Karpenter counts the
-    pod as one that runs there, and makes no other node for it (scheduling/scheduler.go ``addToExistingNode``)."""
+    pod as one that runs there, and makes no other node for it (scheduling/scheduler.go ``addToExistingNode``; state/statenode.go
+    ``Allocatable``, which replaces amounts of zero alone)."""
     for node in (node for group in fleet.groups if group.nodes[0].expected for node in group.nodes):
         if NODE_POOL in node.labels and node.labels.get(INITIALIZED) != "true":
             blocking = of_node(wanted, node, fleet.startup, fleet.delegated)
-            if blocking and all(blocker.kind == "missing" for blocker in blocking):
+            if blocking and all(blocker.kind == "missing" and not blocker.have for blocker in blocking):
                 yield Blocker("in-flight", node.name, passing=True)
                 return
 
