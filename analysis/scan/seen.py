@@ -169,7 +169,7 @@ def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> ScannedCluster:
 
 
 def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slices: Mapping[str, int]) -> GpuNode:
-    labels = newer(catalog, node.labels)
+    labels = {**_registered_product(node), **newer(catalog, node.labels)}
     platform, gpu = home(catalog, labels), machines.gpu(labels)
     group = next(((what, labels[key]) for what, key in GROUP_KEYS if labels.get(key)), None)
     allocatable, capacity = _devices(node.allocatable, catalog), _devices(node.capacity, catalog)
@@ -193,6 +193,12 @@ def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slic
         usd=prices.of_device({**labels, GPU_PRODUCT: split_product(labels.get(GPU_PRODUCT, ""))[0]}),
         slices=published,
     )
+
+
+def _registered_product(node: Node) -> Mapping[str, str]:
+    """Return the label of the product that a vGPU maker registers, as GPU Feature Discovery would write it."""
+    models = {device.model.replace("NVIDIA-NVIDIA", "NVIDIA").replace(" ", "-") for device in node.registered} - {""}
+    return {GPU_PRODUCT: models.pop()} if len(models) == 1 else {}
 
 
 def _gpus(node: Node, labels: Mapping[str, str], parts: Mapping[str, Fraction], published: int, catalog: Catalog) -> int | None:

@@ -75,7 +75,7 @@ ROWS: Mapping[Kind, FindingTexts] = {
     "pool-expires": FindingTexts(
         "NodePools whose nodes expire",
         "expireAfter {after}{default_text}, with {runs_text} on its nodes",
-        "set spec.template.spec.expireAfter: Never, or longer than the longest run",
+        "set spec.template.spec.expireAfter{most_text} longer than the longest run",
         "Expiry ignores karpenter.sh/do-not-disrupt: Karpenter drains the node while pods run there.",
     ),
     "pool-no-grace": FindingTexts(
@@ -289,7 +289,8 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "runs": lambda values: _count(values.get("runs"), "run"),
     "longer": lambda values: _count(values.get("longer"), "run"),
     "limits": _limits,
-    "default": lambda values: " (Karpenter's default, because none is set)" if values.get("default") else "",
+    "default": lambda values: " (the default, because none is set)" if values.get("default") else "",
+    "most": lambda values: f" (at most {values['most']} here)" if values.get("most") else ": Never, or",
     "families": lambda values: _listed(values.get("families", ())),
     "all": lambda values: ", and the NodePool allows no other machine" if values.get("all") else "",
     "nothing": lambda values: ", so the NodePool can create no node" if values.get("all") else "",

@@ -28,6 +28,8 @@ EXPIRES = "720h"
 """The default of ``expireAfter``, in v1 and v1beta1."""
 EXPIRES_ON: Mapping[str, str] = {"eks-auto": "336h"}
 """Platforms whose default is another (EKS user guide, create a node pool)."""
+MOST_ON: Mapping[str, str] = {"eks-auto": "504h"}
+"""Platforms that end every node after this time, whatever is set (EKS user guide, Auto Mode: 21 days)."""
 BOUNDS = frozenset({"cpu", "memory", "pods", "nodes", "ephemeral-storage"})
 """Resources that each machine has: a limit of any of them bounds the machines too (``Limits.ExceededBy``)."""
 
@@ -185,7 +187,8 @@ def _disruption(pool: GpuPool, seen: ScannedCluster) -> _Found:
     expiry = text_of((disruption if beta else template).get("expireAfter"))
     if expiry != NEVER:
         after = expiry or EXPIRES_ON.get(name, EXPIRES)
-        yield "pool-expires", {"after": after, "default": int(not expiry), "runs": len(pool.runs)}
+        most = MOST_ON.get(name, "")
+        yield "pool-expires", {"after": after, "default": int(not expiry), "runs": len(pool.runs), "most": most}
     grace = duration.parse_duration(template.get("terminationGracePeriod"))
     if grace is None and name in ENDED:
         return

@@ -165,7 +165,7 @@ SINGLE = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.
 GKE = {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "cloud.google.com/gke-accelerator-count": "2"}
 EIGHT = {"node.kubernetes.io/instance-type": "p4d.24xlarge"}
 CORES = "tencent.com/vcuda-core"
-REGISTER = {"hami.io/node-nvidia-register": '[{"id":"GPU-1","count":10,"devmem":40960,"health":true}]'}
+REGISTER = {"hami.io/node-nvidia-register": '[{"id":"GPU-1","count":10,"devmem":40960,"health":true,"type":"NVIDIA A100-SXM4-40GB"}]'}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ REGISTER = {"hami.io/node-nvidia-register": '[{"id":"GPU-1","count":10,"devmem":
         (EIGHT, {CORES: 800, "tencent.com/vcuda-memory": 400}, {CORES: 50, "tencent.com/vcuda-memory": 10}, 8, 0.5, 21.96),
         (GKE, {GPU: 16}, {GPU: 4}, 2, 0.5, None),
         (EIGHT, {"aliyun.com/gpu-mem": 320}, {"aliyun.com/gpu-mem": 20}, 8, 0.5, 21.96),
-        ({"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}, {GPU: 10}, {GPU: 1, "nvidia.com/gpumem": 20480}, 1, 0.5, 2.74),
+        ({}, {GPU: 10}, {GPU: 1, "nvidia.com/gpumem": 20480}, 1, 0.5, 2.74),
         ({}, {"aws.amazon.com/neuron": 16, "aws.amazon.com/neuroncore": 32}, {"aws.amazon.com/neuroncore": 2}, 16, 2.0, None),
     ],
 )  # fmt: skip
