@@ -27,6 +27,7 @@ _UNJUDGED: Mapping[str, str] = {
     "volumes": "volumes",
     "resourceClaims": "resource claims",
     "schedulingGates": "scheduling gates (a queue may set them)",
+    "nodes": "nodes, which were not read",
 }
 
 

@@ -80,9 +80,10 @@ def find_obstacles(whole: Raw, seen: ScannedCluster, pools: Pools) -> PodObstacl
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
-    reasons = tuple(_reasons(places, wanted, seen.fleet.delegated))
+    unread = "Node" in seen.cluster.unread
+    reasons = () if unread and not places else tuple(_reasons(places, wanted, seen.fleet.delegated))
     room = room_for(wanted, seen.fleet) if known == "now" else None
-    unjudged = (*wanted.unjudged, *seen.fleet.delegated.left_out(wanted))
+    unjudged = (*wanted.unjudged, *seen.fleet.delegated.left_out(wanted), *(("nodes",) if unread else ()))
     return PodObstacles(known, never, reasons, unjudged, -1 if room is None else room)
 
 

@@ -110,3 +110,20 @@ def test_what_the_scheduler_judges_besides_is_named() -> None:
     gated = pod("p", "ns", {GPU: 1}, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}], tolerations=[TOLERATION])
     kind, fact = only(scanned([node("n", GFD, {GPU: 2}), gated]))
     assert (kind, fact.partition("; ")[2]) == ("pending", "not checked here: scheduling gates (a queue may set them)")
+
+
+def test_without_nodes_nothing_is_said_to_be_missing() -> None:
+    """Nodes that were not read may have what the pod asks for."""
+    report = scanned([pod("p", "ns", {GPU: 1})], unread={"Node": "you may not list nodes"}).report
+    (finding,) = report.findings
+    assert (finding.kind, finding.values["reasons"], finding.values["unjudged"]) == ("pending", (), ("nodes",))
+
+
+def test_there_is_room_for_some_pods_of_a_workload() -> None:
+    """Each of them fits alone; the finding says for how many there is room together."""
+    owner = ("batch/v1", "Job", "train")
+    nodes = [node(f"n{at}", {}, {GPU: 8}, TAINT) for at in range(2)]
+    waiting = [pod(f"train-{at}", "ns", {GPU: 8}, owner=owner, tolerations=[TOLERATION]) for at in range(4)]
+    (finding,) = scanned([*nodes, *waiting]).of("pending")
+    assert (finding.pods, finding.gpus, finding.values["room"]) == (4, 32, 2)
+    assert wording.fact(finding).endswith("there is room for 2 of these 4 pods now")
