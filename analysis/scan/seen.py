@@ -207,7 +207,7 @@ def _gpus(node: Node, labels: Mapping[str, str], parts: Mapping[str, Fraction], 
     if node.registered:
         return len(node.registered)
     expected = expected_devices(labels, catalog)
-    if expected is not None and expected.key == INSTANCE_TYPE:
+    if expected is not None and expected.key == INSTANCE_TYPE and expected.number:
         return expected.number
     whole, others = Fraction(0), dict[str, int]()
     for name, part in parts.items():
