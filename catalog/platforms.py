@@ -118,7 +118,7 @@ class GpuLabel:
 
     key: str
     value: str = ""
-    """What its value begins with; empty: any value that does not mean none."""
+    """Its value, or a glob, in lower case; empty: any value that does not mean none."""
     vendor: str = ""
     """Whose they are; empty: not told."""
     count: str = ""

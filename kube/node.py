@@ -50,6 +50,8 @@ class RegisteredDevice(NamedTuple):
     """How many containers may have a part of it at once."""
     memory_mib: int
     healthy: bool
+    model: str = ""
+    """As the vendor's library names it: ``NVIDIA A100-SXM4-80GB``, before HAMi 2.5 with the vendor once more before it."""
 
 
 class ExpectedAmount(NamedTuple):
@@ -201,16 +203,17 @@ def _devices_in(text: str) -> Iterator[RegisteredDevice]:
     if text.startswith("["):
         try:
             listed = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         for item in maps_in(listed):
-            healthy = item.get("health") is True
-            yield RegisteredDevice(text_of(item.get("id")), _whole(item.get("count")), _whole(item.get("devmem")), healthy)
+            sizes = _whole(item.get("count")), _whole(item.get("devmem"))
+            yield RegisteredDevice(text_of(item.get("id")), *sizes, item.get("health") is True, text_of(item.get("type")))
         return
     for part in text.split(":"):
         fields = part.split(",")
         if len(fields) >= 5:
-            yield RegisteredDevice(fields[0], _whole(fields[1]), _whole(fields[2]), "false" not in fields)
+            model = fields[3] if not fields[3].isdecimal() else fields[4]
+            yield RegisteredDevice(fields[0], _whole(fields[1]), _whole(fields[2]), "false" not in fields, model)
 
 
 def _whole(value: Any) -> int:

@@ -18,7 +18,7 @@ from analysis.scan.machines import Machines, split_product
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog, Gpu, Resource
 from catalog.prices import Prices
-from kube.labels import AKS_GROUP, EKS_GROUP, GKE_GROUP, GPU_PRODUCT, GPU_REPLICAS, INSTANCE_TYPE, MIG_PREFIX, NODE_POOL
+from kube.labels import AKS_GROUP, EKS_GROUP, GKE_GROUP, GPU_COUNT, GPU_PRODUCT, GPU_REPLICAS, INSTANCE_TYPE, MIG_PREFIX, NODE_POOL
 from kube.node import Node, label_number
 from kube.pod import Pod, PodError
 from kube.requests import Amounts, requests
@@ -169,12 +169,12 @@ def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> ScannedCluster:
 
 
 def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slices: Mapping[str, int]) -> GpuNode:
-    labels = newer(catalog, node.labels)
+    labels = {**_registered_product(node), **newer(catalog, node.labels)}
     platform, gpu = home(catalog, labels), machines.gpu(labels)
     group = next(((what, labels[key]) for what, key in GROUP_KEYS if labels.get(key)), None)
     allocatable, capacity = _devices(node.allocatable, catalog), _devices(node.capacity, catalog)
     names = [name for name in node.extended if catalog.resource(name) is not None or catalog.measure(name) is not None]
-    parts = {name: _part(name, node, labels, gpu, machines, catalog) for name in names}
+    parts = {name: _part(name, node, labels, gpu, catalog) for name in names}
     published = {driver: count for driver, count in slices.items() if count and driver in catalog.dra_drivers}
     gpus = _gpus(node, labels, parts, sum(published.values()), catalog)
     parts |= {name: Fraction(gpus or 0, node.offered(name)) for name, part in parts.items() if not part and node.offered(name)}
@@ -195,13 +195,19 @@ def _node(node: Node, catalog: Catalog, machines: Machines, prices: Prices, slic
     )
 
 
+def _registered_product(node: Node) -> Mapping[str, str]:
+    """Return the label of the product that a vGPU maker registers, as GPU Feature Discovery would write it."""
+    models = {device.model.replace("NVIDIA-NVIDIA", "NVIDIA").replace(" ", "-") for device in node.registered} - {""}
+    return {GPU_PRODUCT: models.pop()} if len(models) == 1 else {}
+
+
 def _gpus(node: Node, labels: Mapping[str, str], parts: Mapping[str, Fraction], published: int, catalog: Catalog) -> int | None:
     """Return the physical GPUs of a node: those that a vGPU maker registers, else those of its machine, else what its labels count, what
     it offers, or what drivers publish, whichever is most."""
     if node.registered:
         return len(node.registered)
     expected = expected_devices(labels, catalog)
-    if expected is not None and expected.key == INSTANCE_TYPE:
+    if expected is not None and expected.key == INSTANCE_TYPE and expected.number:
         return expected.number
     whole, others = Fraction(0), dict[str, int]()
     for name, part in parts.items():
@@ -219,7 +225,7 @@ def _devices(amounts: Amounts, catalog: Catalog) -> dict[str, int]:
     return {name: amount for name, amount in amounts.items() if catalog.resource(name) is not None and catalog.measure(name) is None}
 
 
-def _part(name: str, node: Node, labels: Mapping[str, str], gpu: Gpu | None, machines: Machines, catalog: Catalog) -> Fraction:
+def _part(name: str, node: Node, labels: Mapping[str, str], gpu: Gpu | None, catalog: Catalog) -> Fraction:
     """Return the part of a GPU that one device of this name is, however many of them the node offers. Of an amount of memory, of which
     nobody says how much a GPU has, it is nothing."""
     resource, measure, offered = catalog.resource(name), catalog.measure(name), node.offered(name)
@@ -232,9 +238,9 @@ def _part(name: str, node: Node, labels: Mapping[str, str], gpu: Gpu | None, mac
         return devices.share(resource, catalog)[0]
     if node.registered and offered > len(node.registered):
         return Fraction(len(node.registered), offered)
-    machine = machines.machine(labels)
-    if machine is not None and machine.count and offered > machine.count:
-        return Fraction(machine.count, offered)
+    expected = expected_devices(labels, catalog)
+    if expected is not None and expected.key != GPU_COUNT and expected.number and offered > expected.number:
+        return Fraction(expected.number, offered)
     return Fraction(1, _replicas(labels, resource))
 
 
@@ -254,13 +260,23 @@ class _PodRequests(NamedTuple):
     """The GPUs that it takes by claims, and parts of them by annotations."""
     devices: Mapping[str, tuple[int, Fraction]]
     """Accelerator resource -> how many it asks for at least, and the part of a GPU that each is at least."""
+    measured: frozenset[str]
+    """Those of these that are amounts of memory or cores."""
     names: tuple[str, ...]
     signed: tuple[str, ...]
 
     def held_of(self, node: GpuNode | None) -> Fraction:
         """Return the physical GPUs that such a pod holds of a node; of an unknown node at least."""
         parts: Mapping[str, Fraction] = {} if node is None else node.parts
-        total = self.whole + sum((count * parts.get(name, part) for name, (count, part) in self.devices.items()), Fraction(0))
+        total, of_makers = self.whole, dict[str, Fraction]()
+        for name, (count, part) in self.devices.items():
+            held = count * parts.get(name, part)
+            if name in self.measured:  # memory and cores of the same devices
+                maker = name.partition("/")[0]
+                of_makers[maker] = max(held, of_makers.get(maker, held))
+            else:
+                total += held
+        total += sum(of_makers.values(), Fraction(0))
         registered = () if node is None else node.place.registered
         memory = registered[0].memory_mib if registered else 0
         if not memory:
@@ -321,6 +337,7 @@ def _asked(stored: StoredPod, snapshot: Snapshot) -> _PodRequests | None:
         amounts=amounts,
         whole=Fraction(sum(claim.count.least for claim in held.claimed)) + _fraction(pod, held.fraction.least),
         devices={device.resource.name: _least(device, amounts, snapshot.catalog) for device in held.asked},
+        measured=frozenset(device.resource.name for device in held.asked if device.resource.kind == "part"),
         names=names,
         signed=signed,
     )

@@ -82,7 +82,7 @@ ROWS: Mapping[Kind, FindingTexts] = {
     "pool-expires": FindingTexts(
         "NodePools whose nodes expire",
         "expireAfter {after}{default_text}, with {runs_text} on its nodes",
-        "set spec.template.spec.expireAfter: Never, or longer than the longest run",
+        "set spec.template.spec.expireAfter{most_text} longer than the longest run",
         "Expiry ignores karpenter.sh/do-not-disrupt: Karpenter drains the node while pods run there.",
     ),
     "pool-no-grace": FindingTexts(
@@ -132,7 +132,7 @@ ROWS: Mapping[Kind, FindingTexts] = {
         "GPU nodes without all of their GPUs",
         "{label_text} says that a node has {expected_text}, and it offers {offered_text}; {cause_text}",
         "{repair_text}",
-        "Such a node is paid for and runs no GPU pod. Karpenter counts it as capacity until it is initialized, and creates no other node.",
+        "Such a node is paid for and runs no GPU pod; Karpenter counts on it, and creates no other one, until it is initialized.",
     ),
     "gpus-unhealthy": FindingTexts(
         "GPUs that are unhealthy",
@@ -296,7 +296,8 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "runs": lambda values: _count(values.get("runs"), "run"),
     "longer": lambda values: _count(values.get("longer"), "run"),
     "limits": _limits,
-    "default": lambda values: " (Karpenter's default, because none is set)" if values.get("default") else "",
+    "default": lambda values: " (the default, because none is set)" if values.get("default") else "",
+    "most": lambda values: f" (at most {values['most']} here)" if values.get("most") else ": Never, or",
     "families": lambda values: _listed(values.get("families", ())),
     "all": lambda values: ", and the NodePool allows no other machine" if values.get("all") else "",
     "nothing": lambda values: ", so the NodePool can create no node" if values.get("all") else "",

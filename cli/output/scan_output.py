@@ -55,11 +55,12 @@ def _section(kind: Any, found: Sequence[Finding]) -> Iterator[str]:
 def summarize_scan(report: ScanReport) -> str:
     """Return the first line: what there is."""
     nodes, held = sum(group.nodes for group in report.groups), sum((group.held for group in report.groups), Fraction(0))
-    gpus = counted(sum(group.gpus or 0 for group in report.groups), "GPU")
+    total = sum(group.gpus or 0 for group in report.groups)
     least = "at least " if any(group.gpus is None for group in report.groups) else ""
+    gpus = f"{least}{counted(total, 'GPU')}" if total or not least else "an unknown number of GPUs"
     cost = "" if report.usd is None else f", {report.usd:.2f} USD per hour"
     waits = f", {report.waiting} of them pending" if report.waiting else ""
-    gpu_nodes = f"{counted(nodes, 'GPU node')} with {least}{gpus}, {_short(held)} used{cost}"
+    gpu_nodes = f"{counted(nodes, 'GPU node')} with {gpus}, {_short(held)} used{cost}"
     if "Node" in report.unread and not nodes:
         gpu_nodes = "GPU nodes are unknown"
     return f"{gpu_nodes}; {counted(report.pods, 'GPU pod')}{waits}."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from catalog import Catalog
@@ -53,7 +54,7 @@ def gpu_label(labels: Mapping[str, str], catalog: Catalog) -> GpuLabel | None:
     """Return the first label by which these say that a node has accelerators; None if none does."""
     for row in catalog.gpu_labels:
         value = labels.get(row.key, "")
-        if value.lower() not in NOT_THERE and value.lower().startswith(row.value):
+        if value.lower() not in NOT_THERE and fnmatchcase(value.lower(), row.value or "*"):
             return row
     return None
 

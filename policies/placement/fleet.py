@@ -133,16 +133,16 @@ def fleet_of(
     read = (sizes.sized(pool) for value in by_kind["NodePool"] if (pool := reader.read(value)))
     pools = tuple(sorted(read, key=lambda pool: (-pool.weight, pool.name)))
     startup = frozenset(taint.key for pool in pools for taint in pool.startup_taints)
-    found = tuple(nodes(by_kind["Node"], occupants, startup))
+    every = tuple(nodes(by_kind["Node"], occupants, startup))
     offers = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
     if published or not any(entry.value.driver in catalog.dra_drivers for entry in offers):  # else drivers may publish what is not known
-        found = tuple(_expecting(node, (published or {}).get(node.name, {}), catalog) for node in found)
+        every = tuple(_expecting(node, (published or {}).get(node.name, {}), catalog) for node in every)
     if open_ended is None:
         managed = SCALED_BY_CLOUD if pools else SCALED_BY_CLOUD + _AUTOSCALED_WITHOUT_KARPENTER
-        open_ended = any(key in node.labels for node in found for key in managed)
+        open_ended = any(key in node.labels for node in every for key in managed)
     delegated = {name for entry in offers for name in (entry.value.extended, f"{OF_A_CLASS}{entry.key}") if name}
     names = DelegatedNames(frozenset(delegated), catalog)
-    return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=names, open_ended=open_ended)
+    return Fleet(groups=group_nodes(every), pools=pools, startup=startup, delegated=names, open_ended=open_ended)
 
 
 def _expecting(node: Node, published: Mapping[str, int], catalog: Catalog) -> Node:
@@ -166,11 +166,12 @@ def blockers(pod: Mapping[str, Any] | Wants, place: Place, fleet: Fleet) -> tupl
 
 def _in_flight(wanted: Wants, fleet: Fleet) -> Iterator[Blocker]:
     """Yield the first node of Karpenter's that is not initialized and lacks nothing but devices that it should have: Karpenter counts the
-    pod as one that runs there, and makes no other node for it (scheduling/scheduler.go ``addToExistingNode``)."""
+    pod as one that runs there, and makes no other node for it (scheduling/scheduler.go ``addToExistingNode``; state/statenode.go
+    ``Allocatable``, which replaces amounts of zero alone)."""
     for node in (node for group in fleet.groups if group.nodes[0].expected for node in group.nodes):
         if NODE_POOL in node.labels and node.labels.get(INITIALIZED) != "true":
             blocking = of_node(wanted, node, fleet.startup, fleet.delegated)
-            if blocking and all(blocker.kind == "missing" for blocker in blocking):
+            if blocking and all(blocker.kind == "missing" and not blocker.have for blocker in blocking):
                 yield Blocker("in-flight", node.name, passing=True)
                 return
 

@@ -28,6 +28,8 @@ EXPIRES = "720h"
 """The default of ``expireAfter``, in v1 and v1beta1."""
 EXPIRES_ON: Mapping[str, str] = {"eks-auto": "336h"}
 """Platforms whose default is another (EKS user guide, create a node pool)."""
+MOST_ON: Mapping[str, str] = {"eks-auto": "504h"}
+"""Platforms that end every node after this time, whatever is set (EKS user guide, Auto Mode: 21 days)."""
 BOUNDS = frozenset({"cpu", "memory", "pods", "nodes", "ephemeral-storage"})
 """Resources that each machine has: a limit of any of them bounds the machines too (Karpenter's function ``ExceededBy``)."""
 
@@ -110,9 +112,16 @@ def _names_accelerators(raw: Raw, catalog: Catalog) -> bool:
     if any(isinstance(name, str) and catalog.resource(name) is not None and text_of(limit) != "0" for name, limit in limits.items()):
         return True
     shown = gpu_label(texts_at(spec, "template", "metadata", "labels"), catalog)
-    keys = {row.key for row in catalog.gpu_labels}
     required = (item for item in maps_in(template.get("requirements")) if item.get("operator") in ("In", "Exists", "Gt", "Gte"))
-    return shown is not None or any(item.get("key") in keys and item.get("values") != ["0"] for item in required)
+    return shown is not None or any(_requires_accelerator(item, catalog) for item in required)
+
+
+def _requires_accelerator(requirement: Mapping[Any, Any], catalog: Catalog) -> bool:
+    """Return whether a requirement leaves only machines with accelerators, by a label that says that they have some."""
+    values = [text_of(value) for value in listed] if isinstance(listed := requirement.get("values"), list) else []
+    above = requirement.get("operator") == "Gt"  # more than none
+    labels = [{text_of(requirement.get("key")): value} for value in (values if values and not above else ["any"])]
+    return all(gpu_label(label, catalog) is not None for label in labels)
 
 
 def of_accelerators(taint: Taint, catalog: Catalog) -> bool:
@@ -185,7 +194,8 @@ def _disruption(pool: GpuPool, seen: ScannedCluster) -> _Found:
     expiry = text_of((disruption if beta else template).get("expireAfter"))
     if expiry != NEVER:
         after = expiry or EXPIRES_ON.get(name, EXPIRES)
-        yield "pool-expires", {"after": after, "default": int(not expiry), "runs": len(pool.runs)}
+        most = MOST_ON.get(name, "")
+        yield "pool-expires", {"after": after, "default": int(not expiry), "runs": len(pool.runs), "most": most}
     grace = duration.parse_duration(template.get("terminationGracePeriod"))
     if grace is None and name in ENDED:
         return

@@ -162,8 +162,10 @@ def test_fewer_objects_never_break_it(module: ModuleType, data: st.DataObject) -
 
 A100 = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": "1"}
 SINGLE = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "7"}
+GKE = {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "cloud.google.com/gke-accelerator-count": "2"}
 EIGHT = {"node.kubernetes.io/instance-type": "p4d.24xlarge"}
-REGISTER = {"hami.io/node-nvidia-register": '[{"id":"GPU-1","count":10,"devmem":40960,"health":true}]'}
+CORES = "tencent.com/vcuda-core"
+REGISTER = {"hami.io/node-nvidia-register": '[{"id":"GPU-1","count":10,"devmem":40960,"health":true,"type":"NVIDIA A100-SXM4-40GB"}]'}
 
 
 @pytest.mark.parametrize(
@@ -176,9 +178,11 @@ REGISTER = {"hami.io/node-nvidia-register": '[{"id":"GPU-1","count":10,"devmem":
         (EIGHT, {GPU: 32}, {GPU: 1}, 8, 0.25, 21.96),
         (EIGHT, {GPU: 7}, {GPU: 7}, 8, 7.0, 21.96),
         (EIGHT, {}, {}, 8, 0.0, 21.96),
-        (EIGHT, {"tencent.com/vcuda-core": 800}, {"tencent.com/vcuda-core": 50}, 8, 0.5, 21.96),
+        (EIGHT, {CORES: 800}, {CORES: 50}, 8, 0.5, 21.96),
+        (EIGHT, {CORES: 800, "tencent.com/vcuda-memory": 400}, {CORES: 50, "tencent.com/vcuda-memory": 10}, 8, 0.5, 21.96),
+        (GKE, {GPU: 16}, {GPU: 4}, 2, 0.5, None),
         (EIGHT, {"aliyun.com/gpu-mem": 320}, {"aliyun.com/gpu-mem": 20}, 8, 0.5, 21.96),
-        ({"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}, {GPU: 10}, {GPU: 1, "nvidia.com/gpumem": 20480}, 1, 0.5, 2.74),
+        ({}, {GPU: 10}, {GPU: 1, "nvidia.com/gpumem": 20480}, 1, 0.5, 2.74),
         ({}, {"aws.amazon.com/neuron": 16, "aws.amazon.com/neuroncore": 32}, {"aws.amazon.com/neuroncore": 2}, 16, 2.0, None),
     ],
 )  # fmt: skip

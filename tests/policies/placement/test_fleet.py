@@ -173,6 +173,15 @@ def test_a_container_gets_parts_of_as_many_devices_as_a_node_has(key: str, text:
     assert (blocker.kind, blocker.need, blocker.have, blocker.found) == ("resource", 3, 2, "20")
 
 
+@pytest.mark.parametrize("text", ["[", "[" * 100_000, "[1, null, {}]", "{}", "a,b,c", ",,,,:", ":::", "GPU-1,many,much,x,true:"])
+def test_a_register_that_can_not_be_read_registers_nothing(text: str) -> None:
+    """Or a device without numbers; nothing is raised."""
+    node = _node("a")
+    node["metadata"]["annotations"] = {"hami.io/node-nvidia-register": text}
+    (read,) = fleet_of([node], catalog=catalog(), tables=tables()).nodes
+    assert [device.shares for device in read.registered] == ([0] if text.startswith("GPU") else [])
+
+
 @pytest.mark.parametrize(
     "name", ["nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage", "amd.com/gpumem", "hygon.com/dcumem"]
 )

@@ -121,6 +121,7 @@ ANY = [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}]
         ({"template": {"requirements": [{"key": FAMILY, "operator": "In", "values": ["trn1", "inf2"]}]}}, "aws.amazon.com/neuron"),
         ({"template": {"requirements": [{"key": FAMILY, "operator": "In", "values": ["dl1"]}]}}, "habana.ai/gaudi"),
         ({"template": {"requirements": [{"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "Exists"}], "taints": None}}, GPU),
+        ({"template": {"requirements": [{"key": COUNT, "operator": "Gt", "values": ["0"]}], "taints": None}}, GPU),
         ({"template": {"requirements": [{"key": FAMILY, "operator": "In", "values": ["g4ad"]}]}}, "amd.com/gpu"),
         ({"template": {"requirements": ANY, "nodeClassRef": {"group": "karpenter.example.com", "kind": "C", "name": "c"}}}, GPU),
     ],
@@ -139,6 +140,7 @@ def test_pools_for_accelerators_are_known_by_what_they_name(changes: dict[str, A
     "changes",
     [
         {"template": {"requirements": ANY, "taints": None}, "limits": {"cpu": "100"}},
+        {"template": {"requirements": [{"key": TYPE, "operator": "In", "values": ["m5.large"]}], "taints": None}, "limits": {"cpu": "100"}},
         {"template": {"requirements": ANY, "taints": None}, "limits": {GPU: "0"}},
         {"template": {"requirements": [{"key": CATEGORY, "operator": "In", "values": ["m", "c"]}]}},
         {"template": {"requirements": [{"key": COUNT, "operator": "DoesNotExist"}], "taints": None}, "limits": {}},
