@@ -138,10 +138,10 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         yield f"A smaller change would be denied by {list_some(violation.policies)}: {violation}"
 
 
-def _crowd(found: Explanation) -> Iterator[str]:
+def _crowd(explanation: Explanation) -> Iterator[str]:
     """Yield for how many pods there is room, where one has a place and not all have, and what becomes of the others."""
-    room = found.room
-    if room is None or room.outlook != found.outlook or all(place.outlook != "now" for place in found.where):
+    room = explanation.room
+    if room is None or room.outlook != explanation.outlook or all(place.outlook != "now" for place in explanation.where):
         return
     if room.now is None:
         yield f"One pod has a place; it is unknown whether all {room.pods} that it has at once have one."

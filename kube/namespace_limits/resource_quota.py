@@ -72,7 +72,7 @@ def _amounts(value: Mapping[Any, Any]) -> dict[str, int]:
 
 
 def is_counted(entry: str) -> bool:
-    """Return whether anything ever counts for an entry. Of an extended resource only ``requests.NAME`` does
+    """Return whether anything ever counts for an entry. Of an extended resource only ``requests.<name>`` does
     (``isExtendedResourceNameForQuota``); the API server stores others without a word."""
     if "/" not in entry or is_native(entry) or entry.startswith((REQUESTS, "count/")):
         return True

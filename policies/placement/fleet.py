@@ -133,16 +133,16 @@ def fleet_of(
     read = (sizes.sized(pool) for value in by_kind["NodePool"] if (pool := reader.read(value)))
     pools = tuple(sorted(read, key=lambda pool: (-pool.weight, pool.name)))
     startup = frozenset(taint.key for pool in pools for taint in pool.startup_taints)
-    found = tuple(nodes(by_kind["Node"], occupants, startup))
+    every = tuple(nodes(by_kind["Node"], occupants, startup))
     offers = [entry for value in by_kind["DeviceClass"] for entry in cluster_facts.read_facts("DeviceClass", value)]
     if published or not any(entry.value.driver in catalog.dra_drivers for entry in offers):  # else drivers may publish what is not known
-        found = tuple(_expecting(node, (published or {}).get(node.name, {}), catalog) for node in found)
+        every = tuple(_expecting(node, (published or {}).get(node.name, {}), catalog) for node in every)
     if open_ended is None:
         managed = SCALED_BY_CLOUD if pools else SCALED_BY_CLOUD + _AUTOSCALED_WITHOUT_KARPENTER
-        open_ended = any(key in node.labels for node in found for key in managed)
+        open_ended = any(key in node.labels for node in every for key in managed)
     delegated = {name for entry in offers for name in (entry.value.extended, f"{OF_A_CLASS}{entry.key}") if name}
     names = DelegatedNames(frozenset(delegated), catalog)
-    return Fleet(groups=group_nodes(found), pools=pools, startup=startup, delegated=names, open_ended=open_ended)
+    return Fleet(groups=group_nodes(every), pools=pools, startup=startup, delegated=names, open_ended=open_ended)
 
 
 def _expecting(node: Node, published: Mapping[str, int], catalog: Catalog) -> Node:

@@ -31,7 +31,7 @@ EXPIRES_ON: Mapping[str, str] = {"eks-auto": "336h"}
 MOST_ON: Mapping[str, str] = {"eks-auto": "504h"}
 """Platforms that end every node after this time, whatever is set (EKS user guide, Auto Mode: 21 days)."""
 BOUNDS = frozenset({"cpu", "memory", "pods", "nodes", "ephemeral-storage"})
-"""Resources that each machine has: a limit of any of them bounds the machines too (``Limits.ExceededBy``)."""
+"""Resources that each machine has: a limit of any of them bounds the machines too (Karpenter's function ``ExceededBy``)."""
 
 
 class GpuPool(NamedTuple):

@@ -76,7 +76,8 @@ def find_obstacles(whole: Raw, seen: ScannedCluster, plain: frozenset[str]) -> P
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
-    unjudged = in_order((*wanted.unjudged, *(seen.fleet.unchecked(wanted) if known == "now" else ())))
+    unread = ("nodes",) if "Node" in seen.cluster.unread else ()
+    unjudged = in_order((*wanted.unjudged, *unread, *(seen.fleet.unchecked(wanted) if known == "now" else ())))
     # without a node that may be read nothing is lacking
     reasons = _reasons(places, wanted, seen.fleet.delegated) if places or not seen.fleet.open_ended else ()
     room = room_for([(wanted, MOST_PODS)], seen.fleet).now if known == "now" else None

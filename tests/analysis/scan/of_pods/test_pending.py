@@ -147,3 +147,20 @@ def test_a_rolling_update_that_waits_for_its_own_old_pod() -> None:
     for objects in others:
         assert not scanned([*objects]).of("rollout-waits")
         assert scanned([*objects]).of("pending")
+
+
+def test_without_nodes_nothing_is_said_to_be_missing() -> None:
+    """Nodes that were not read may have what the pod asks for."""
+    report = scanned([pod("p", "ns", {GPU: 1})], unread={"Node": "you may not list nodes"}).report
+    (finding,) = report.findings
+    assert (finding.kind, finding.values["reasons"], finding.values["unjudged"]) == ("pending", (), ("nodes",))
+
+
+def test_there_is_room_for_some_pods_of_a_workload() -> None:
+    """Each of them fits alone; the finding says for how many there is room together."""
+    owner = ("batch/v1", "Job", "train")
+    nodes = [node(f"n{at}", {}, {GPU: 8}, TAINT) for at in range(2)]
+    waiting = [pod(f"train-{at}", "ns", {GPU: 8}, owner=owner, tolerations=[TOLERATION]) for at in range(4)]
+    (finding,) = scanned([*nodes, *waiting]).of("pending")
+    assert (finding.pods, finding.gpus, finding.values["room"]) == (4, 32, 2)
+    assert wording.fact(finding).endswith("there is room for 2 of these 4 pods now")
