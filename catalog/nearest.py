@@ -39,6 +39,9 @@ def nearest(name: str, known: Iterable[str], codes: frozenset[str] = frozenset()
 def _nearest(name: str, known: frozenset[str], codes: frozenset[str]) -> str | None:
     """Cached, because a pod is judged several times over, on each platform: the comparison takes a
     millisecond with two hundred names."""
+    same = next((candidate for candidate in sorted(known) if _letters(candidate) == _letters(name)), None)
+    if same is not None:
+        return same
     folded = {candidate.lower(): candidate for candidate in sorted(known, reverse=True) if not codes or _alike(name, candidate, codes)}
     found = get_close_matches(name.lower(), sorted(folded), n=1, cutoff=0.6)
     return folded[found[0]] if found else None
@@ -78,6 +81,11 @@ _JOINTS = str.maketrans("", "", "-_.")
 
 def _plain(name: str) -> str:
     return name.lower().translate(_JOINTS)
+
+
+def _letters(name: str) -> str:
+    """Return a name without case and joints, and with digits for the letters that look like them: ``h100`` of ``H-1oo``."""
+    return _plain(name).translate(_LOOKALIKES)
 
 
 def _slips(one: str, other: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,13 +36,14 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="policy file or folder; repeatable; default: the policies of the cluster or of --from, or berth-default without both",
+        help="policy file or folder; repeatable; default: the policies of the cluster or of --from; "
+        "for a manifest (try, why -f) without any, berth-default",
     )
     add_from_option(group)
     add("--catalog", metavar="FILE", help="file that extends the GPU catalog: new GPUs, labels, resource names")
     help_ = (
         "node platforms of the cluster: karpenter-aws, eks-auto, eks-nodegroup, hyperpod, gke, aks, karpenter-azure, "
-        "gfd (your own hardware); auto: detect them from Nodes and NodePools"
+        "gfd (your own hardware); auto: detect them from Nodes and NodePools; default in a cluster: those of its server"
     )
     add("--platforms", type=names, default=(), metavar="P,...", help=help_)
     add(
@@ -84,6 +85,7 @@ def read_cluster(args: argparse.Namespace, catalog: Catalog, instead: str = "") 
         state = read_whole(origin_from(args), args.namespace, catalog, progress.read, instead)
     for reason in state.unread.values():
         stderr.say(f"{reason}; results that depend on it are unknown")
+    say_ignored(state.ignored)
     return state
 
 
@@ -164,7 +166,15 @@ def snapshot_from(
     loaded = load_sources(sources, given if state is None else state, all_nodes=all_nodes)
     for line in loaded.warnings:
         stderr.say(line)
+    say_ignored(loaded.ignored)
     return loaded.snapshot
+
+
+def say_ignored(ignored: Mapping[str, int]) -> None:
+    """Print the kinds of the files of which nothing was read."""
+    if ignored:
+        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(ignored.items()))
+        stderr.say(f"ignored in the files: {counted}")
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -306,6 +306,12 @@ _COUNTS = ("replicas", "parallelism", "numNodes", "numOfHosts")
 """Fields that multiply the pods of a template below the map that has them."""
 
 
+def full_kind(value: Mapping[str, Any]) -> str:
+    """Return the kind of an object with its API group, as kubectl takes it: ``Deployment.apps``."""
+    group, kind = group_of(str(value.get("apiVersion") or "")), str(value.get("kind") or "object without a kind")
+    return f"{kind}.{group}" if group else kind
+
+
 def pods_at_once(workload: Raw, template: Path) -> int:
     """Return how many pods of the template at this path a workload has at once, as far as its manifest says; at least one.
 

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from analysis.audit.stored_pod import widest
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog
-from cluster.watch.kinds import DAEMONS, NODE_CLASSES, OWNERS, PODS, QUEUES, ROLLING, Watched, with_offers
+from cluster.watch.kinds import DAEMONS, NODE_CLASSES, OWNERS, PODS, QUEUES, QUOTAS, ROLLING, Watched, with_offers
 from cluster.watch.kinds import KINDS as FOLLOWED
 from cluster.watch.listing import Progress, Survey
 from cluster.watch.trims import PodTrim
 from kube.tree import Raw
 from policies.document import InputError
-from policies.facts.cluster_facts import KINDS, ClusterFacts
+from policies.facts.cluster_facts import KINDS, NAMESPACE_LIMITS, ClusterFacts
 from policies.facts.device_modes import published
 from policies.objects import definition
 from sources.sources import Origin
@@ -51,16 +51,16 @@ def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -
 
 
 def scanned_kinds(catalog: Catalog) -> tuple[Watched, ...]:
-    """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, DaemonSets, pods and
+    """Return the kinds that are scanned: facts, nodes and NodePools with what they offer, node classes, DaemonSets, quotas, pods and
     their owners, Deployments."""
     facts = with_offers(kind for kind in FOLLOWED if not kind.ours and kind not in QUEUES)
-    return (*facts, NODE_CLASSES, DAEMONS, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS, ROLLING)
+    return (*facts, NODE_CLASSES, DAEMONS, QUOTAS, replace(PODS, trim=PodTrim(widest(catalog), places=True)), *OWNERS, ROLLING)
 
 
 def cluster_of(state: Survey, namespace: str | None) -> Cluster:
     """Return the cluster whose ``scanned_kinds`` were read, in all namespaces or in one."""
     objects = state.objects
-    facts = ClusterFacts.from_objects([value for kind in KINDS for value in objects.get(kind, ())])
+    facts = ClusterFacts.from_objects([value for kind in (*KINDS, *NAMESPACE_LIMITS) for value in objects.get(kind, ())])
     return Cluster(
         nodes=objects["Node"],
         nodepools=objects["NodePool"],
@@ -77,6 +77,7 @@ def cluster_of(state: Survey, namespace: str | None) -> Cluster:
         owners=owners_of(objects),
         policies=[value for kind in OURS for value in objects.get(kind.kind, ())],
         unread={kind: reason for kind, reason in unread(state).items() if kind not in definition.KINDS},
+        ignored=state.ignored,
         age=age,
     )
 

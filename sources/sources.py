@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import policies
 from catalog import Catalog
 from catalog.nearest import hint
 from documents.files import CatalogFilesError, read_catalog, read_items, read_policies
+from kube.templates import full_kind
 from policies.document import InputError
-from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.cluster_facts import ClusterFacts, read_facts
 from policies.messages.console_link import LONGEST_URL, URL
 from policies.objects import definition
 from policies.objects.parse import parse_objects
@@ -95,6 +97,8 @@ class LoadedSources:
 
     update: Update
     warnings: tuple[str, ...]
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    """Kinds of the files with facts of which nothing is read -> how many objects."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -131,7 +135,12 @@ class SourceLoader:
             updater = Updater(catalog, chosen)
         update = updater.replace_all(policy_set, facts, all_nodes=all_nodes or any(item.value.get("kind") == "Node" for item in dumped))
         self._updater = updater
-        return LoadedSources(update=update, warnings=tuple(f"warning: {one.place}: {one.message}" for one in warnings))
+        values = [item.value for item in dumped if item.value.get("kind") not in definition.KINDS]
+        return LoadedSources(
+            update=update,
+            warnings=tuple(f"warning: {one.place}: {one.message}" for one in warnings),
+            ignored=Counter(full_kind(value) for value in values if not read_facts(value.get("kind"), value)),
+        )
 
 
 def load_sources(sources: Sources, given: Sequence[object] = (), *, all_nodes: bool = False) -> LoadedSources:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from cluster.watch.listing import Progress, Survey, survey
 from cluster.watch.trims import PodTrim
 from documents.files import read_objects
 from kube.labels import NODE_POOL
-from kube.templates import group_of
+from kube.templates import full_kind, group_of
 from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.facts.offered_devices import STACKS
@@ -103,12 +104,14 @@ def of_values(values: Sequence[Raw], kinds: Sequence[Watched], namespace: str | 
     not dumped.
     """
     wanted = {kind.kind: kind for kind in kinds}
+    ignored: Counter[str] = Counter()
     objects: dict[str, list[Raw]] = {kind: [] for kind in wanted}
     present = set()
     for value in values:
         kind = wanted.get(str(value.get("kind")))
         api_version = text_of(value.get("apiVersion"))
         if kind is None or not _is_named(value, kind) or group_of(api_version) not in ("", kind.group):
+            ignored[full_kind(value)] += 1
             continue
         present.add(kind.kind)
         if not (kind.namespaced and namespace) or value["metadata"].get("namespace") == namespace:
@@ -119,7 +122,7 @@ def of_values(values: Sequence[Raw], kinds: Sequence[Watched], namespace: str | 
     if on_pools and "NodePool" in absent:
         reasons["NodePool"] += f", but nodes with the label {NODE_POOL}"
     lacking = {kind for kind in _EXPECTED if kind != "NodePool" or on_pools}
-    return Survey(objects=objects, unread=reasons, absent=frozenset(absent - lacking))
+    return Survey(objects=objects, unread=reasons, absent=frozenset(absent - lacking), ignored=ignored)
 
 
 def _is_named(value: Raw, kind: Watched) -> bool:
@@ -168,6 +171,8 @@ class ClusterState:
     claims, and what the GPU Operator is told to run. All are trimmed."""
     unread: Mapping[str, str]
     """Kind -> why it could not be read."""
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    """Kinds of the files of which nothing is read -> how many objects."""
     installed: bool
     """True if the cluster has the definitions of Berth's kinds, or files have a policy."""
     namespace: str = ""
@@ -206,6 +211,7 @@ def read_whole(origin: Origin, namespace: str | None, catalog: Catalog, progress
         pods=[value["pod"] for value in state.objects["Pod"] if value["pod"] is not None],
         owners=owners_of(state.objects),
         unread=unread(state),
+        ignored=state.ignored,
         installed=is_installed(state),
     )
 
@@ -226,7 +232,7 @@ def read_namespace(origin: Origin, namespace: str | None) -> ClusterState:
     else:
         name, state = call_cluster(access_of(origin.kubeconfig, origin.context), lambda client: _namespace_state(client, namespace))
     objects = keyed(state, (NAMESPACE, *OURS, *_OPTIONAL))
-    return ClusterState(namespace=name, objects=objects, unread=unread(state), installed=is_installed(state))
+    return ClusterState(namespace=name, objects=objects, unread=unread(state), ignored=state.ignored, installed=is_installed(state))
 
 
 async def _namespace_state(client: Client, namespace: str | None) -> tuple[str, Survey]:

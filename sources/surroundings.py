@@ -14,6 +14,7 @@ from cluster.client.api_client import Client
 from cluster.watch.kinds import (
     DAEMONS,
     DECISIVE,
+    EVENTS,
     KUEUE_WORKLOADS,
     NAMESPACE_LIMITS,
     NODE_CLASSES,
@@ -29,6 +30,7 @@ from kube.pod import controlling_owner
 from kube.tree import Raw, map_at, text_of
 from policies.document import InputError
 from policies.facts import admission_queues
+from policies.facts.scheduler_queues import KIND, queue_key
 from policies.placement import fleet
 from policies.pods.actors import QUEUE_NAME
 from policies.state.objects import Key
@@ -83,7 +85,7 @@ def read_surroundings(
     surroundings = call_cluster(access, lambda client: _read(client, namespace, target, catalog, progress, may_lack=may_lack))
     added = _of_dump(values, "", surroundings.namespace, None, catalog)
     places, objects = [*surroundings.places, *added.places], {**added.objects, **surroundings.objects}
-    return replace(surroundings, places=places, objects=objects)
+    return replace(surroundings, places=places, objects=objects, ignored=added.ignored)
 
 
 async def _read(
@@ -112,7 +114,12 @@ async def _read(
 def _of_dump(values: Sequence[Raw], file: str, namespace: str, target: Target, catalog: Catalog) -> Surroundings:
     """Return what a dump has around a target. Raises InputError, which names ``file``, if the target is not there."""
     around = Surroundings(namespace=namespace, value={}) if target is None else _in_dump(values, file, namespace, target, catalog)
-    return _with_places(around, of_values(values, (NAMESPACE, *_KINDS, *_NEW_NODES, _PODS), namespace))
+    read = _with_places(around, of_values(values, (NAMESPACE, *_KINDS, *_NEW_NODES, _PODS), namespace))
+    queues = ((key, value) for value in values if value.get("kind") == KIND and (key := queue_key(value)) is not None)
+    of_targets = {EVENTS.kind, KUEUE_WORKLOADS.kind, *(workload.kind for workload in catalog.workloads)} if target is not None else set()
+    used = {KIND, *of_targets}
+    ignored = {kind: count for kind, count in read.ignored.items() if kind.partition(".")[0] not in used}
+    return replace(read, objects={**read.objects, **{(KIND, *key): value for key, value in queues}}, ignored=ignored)
 
 
 def _in_dump(values: Sequence[Raw], file: str, namespace: str, target: tuple[str, str], catalog: Catalog) -> Surroundings:
@@ -221,6 +228,7 @@ def _with_places(surroundings: Surroundings, state: Survey, which: str = "") -> 
         occupants=None if "Pod" in state.unread else [pod["takes"] for pod in state.objects["Pod"] if "takes" in pod],
         objects=keyed(state, (*_KINDS, NAMESPACE)),
         installed=is_installed(state),
+        ignored=state.ignored,
         unread={**surroundings.unread, **missing},
     )
 

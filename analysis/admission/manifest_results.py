@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from analysis.admission.manifests import Manifest, ManifestPod
 from analysis.admission.namespace_limits import fill_amounts, find_refusals, refusal_remarks
-from analysis.admission.queue import label_pods, of_workload, with_ignored
+from analysis.admission.queue import label_pods, of_workload, with_ignored, with_remarks
 from analysis.admission.template_edits import project
 from analysis.admission_preview import Admission, AdmittedPod
+from analysis.kueue.scheduler_limits import QueuedTemplate, limit_remarks
 from analysis.reviews import audience
 from kube.namespace_limits.refusal import Refusal
 from kube.pod import CONTAINERS
@@ -116,6 +117,8 @@ def admit_manifest(manifest: Manifest, admission: Admission) -> ManifestResult:
     subjects = fill_amounts(label_pods(manifest, queue, snapshot), snapshot.cluster)
     pods = tuple(_pod(manifest, subject, admission) for subject in subjects)
     queue = with_ignored(manifest, queue, snapshot) if any(pod.is_evaluated for pod in pods) else queue
+    limits = limit_remarks(manifest.value, [QueuedTemplate(pod.subject.template, pod.pod) for pod in pods], snapshot.cluster)
+    queue = with_remarks(queue, tuple(limits))
     denied = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()
     found = () if manifest.fact else find_held(manifest.value, snapshot)

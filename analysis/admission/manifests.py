@@ -16,7 +16,7 @@ from kube.templates import RETIRED, bare_pod
 from kube.tree import Path, Raw, kind_of, value_at
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError
-from policies.facts import admission_queues, device_requests
+from policies.facts import admission_queues, device_requests, scheduler_queues
 from policies.facts.cluster_facts import NAMESPACE_LIMITS
 from policies.facts.offered_devices import OPERATOR, STACKS
 from policies.request import Request
@@ -100,6 +100,8 @@ def fact_of(document: Document, namespace: str) -> Raw | None:
 
 def _is_fact(api_version: str, kind: object) -> bool:
     group = api_version.rpartition("/")[0]
+    if kind == scheduler_queues.KIND:
+        return group in scheduler_queues.GROUPS
     return isinstance(kind, str) and _FACTS.get(kind) == group and api_version not in _UNREAD_VERSIONS
 
 

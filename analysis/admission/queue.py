@@ -13,7 +13,7 @@ from kube.tree import Raw
 from policies.pods.queue_systems import KUEUE
 from policies.rules.queues import words
 from policies.state.snapshot import Snapshot
-from policies.verdict import Verdict
+from policies.verdict import Remark, Verdict
 from policies.workloads.in_queue import alone_in_kueue, in_kueue
 from policies.workloads.templates import workload_of
 
@@ -50,10 +50,15 @@ def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) 
     """Return the verdict on a workload whose pods ask for an accelerator with the keys of its own that are ignored."""
     templates = [subject.template for subject in manifest.subjects if subject.template]
     ignored = words.of_workload(manifest.value, snapshot.catalog, templates) if templates and not manifest.reviewed else ()
-    if not ignored:
-        return found
-    found = found or Verdict(is_evaluated=False)
-    return replace(found, remarks=(*found.remarks, *ignored))
+    return with_remarks(found, ignored)
+
+
+def with_remarks(verdict: Verdict | None, remarks: tuple[Remark, ...]) -> Verdict | None:
+    """Return the verdict on a workload with these remarks as well."""
+    if not remarks:
+        return verdict
+    verdict = verdict or Verdict(is_evaluated=False)
+    return replace(verdict, remarks=(*verdict.remarks, *remarks))
 
 
 def label_pods(manifest: Manifest, queue: Verdict | None, snapshot: Snapshot) -> tuple[ManifestPod, ...]:

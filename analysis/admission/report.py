@@ -144,7 +144,7 @@ def _details(pod: PodResult) -> Iterator[str]:
         yield f"warning: {counted(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
     for path, value in pod.unshown.items():
         yield f"its pods get {dotted(path)} when they are created, which this manifest does not show: {_flow(value)}"
-    gates = [text_of(gate.get("name")) for gate in maps_in(map_at(raw, "spec").get("schedulingGates"))]
+    gates = [text_of(gate.get("name")) for gate in maps_in(map_at(pod.subject.review.pod, "spec").get("schedulingGates"))]
     if gates and pod.is_evaluated:
         yield f"it waits until its scheduling gates are removed: {', '.join(gates[:_MOST_HELD])}{' ...' if len(gates) > _MOST_HELD else ''}"
     if pod.subject.elsewhere:

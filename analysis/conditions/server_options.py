@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -15,9 +15,10 @@ from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, QUEUES, Options
 from policies.verdict import MODES, Mode
 
-PlatformSource = Literal["given", "server", "nodes", "assumed"]
+PlatformSource = Literal["given", "server", "nodes", "assumed", "selected", "unread"]
 """``given``: by ``--platforms``. ``server``: those that the cluster's server uses. ``nodes``: those that Nodes and NodePools show.
-``assumed``: the default, where nothing shows any."""
+``assumed``: the default, where nothing shows any. ``selected``: those whose labels the pod selects by, where neither the server nor nodes
+can be read. ``unread``: none for that reason."""
 
 
 class UsedPlatforms(NamedTuple):
@@ -28,9 +29,12 @@ class UsedPlatforms(NamedTuple):
     source: PlatformSource
 
 
-def used_platforms(snapshot: Snapshot, chosen: Options, served: Options) -> UsedPlatforms:
-    """Return the platforms of a snapshot. ``chosen``: the options as given; ``served``: with the server's."""
+def used_platforms(snapshot: Snapshot, chosen: Options, served: Options, unread: Container[str]) -> UsedPlatforms:
+    """Return the platforms of a snapshot. ``chosen``: the options as given; ``served``: with the server's. ``unread``: kinds that could not
+    be read."""
     source: PlatformSource = "server" if served.platforms != chosen.platforms else "nodes" if chosen.platforms == (AUTO,) else "given"
+    if source == "nodes" and not snapshot.placed and "Node" in unread:
+        source = "unread"
     return UsedPlatforms(tuple(snapshot.tables) if snapshot.placed else (), source)
 
 
@@ -41,7 +45,8 @@ def platforms_value(used: UsedPlatforms | None) -> Mapping[str, object] | None:
 
 def describe_platforms(used: UsedPlatforms) -> str:
     """Return which platforms were used and where they come from: ``gfd (detected from Nodes and NodePools)``."""
-    return f"{', '.join(used.names) or 'none'} ({_SOURCES[used.source]})"
+    nothing = "unknown" if used.source == "unread" else "none"
+    return f"{', '.join(used.names) or nothing} ({_SOURCES[used.source]})"
 
 
 _SOURCES: Mapping[PlatformSource, str] = {
@@ -49,6 +54,8 @@ _SOURCES: Mapping[PlatformSource, str] = {
     "server": "those of the cluster's server",
     "nodes": "detected from Nodes and NodePools",
     "assumed": "assumed; to set them, add --platforms",
+    "selected": "those whose labels it selects nodes by, as neither nodes nor the server's can be read",
+    "unread": "neither nodes nor the server's can be read; to set them, add --platforms",
 }
 
 

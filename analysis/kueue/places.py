@@ -73,9 +73,10 @@ _NEVER = frozenset(
         "pods denied",
         "pods denied others",
         "too much",
+        "over limit",
     )
 )
-_LATER = frozenset(("stopped", "queue full"))
+_LATER = frozenset(("stopped", "queue full", "limit full"))
 """The warnings by what becomes of the workload; others are not certain."""
 
 

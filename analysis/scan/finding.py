@@ -36,6 +36,7 @@ Kind = Literal[
     "labels-disagree",
     "mig-not-configured",
     "unlisted-name",
+    "quota-counts-nothing",
 ]
 """The code of a finding, stable: programs compare it."""
 

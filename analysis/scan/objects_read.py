@@ -41,5 +41,7 @@ class Cluster:
     """What each pod takes of its node; None if not all pods were read."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """Kind -> why it could not be read, in one sentence."""
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    """Kinds of the files of which nothing is read -> how many objects."""
     age: Callable[[str], float | None] = lambda created: None
     """Seconds since a time that the API server wrote."""

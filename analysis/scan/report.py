@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from analysis.admission_preview import Admission
 from analysis.conditions.server_options import UsedPlatforms
+from analysis.scan import quotas
 from analysis.scan.finding import Finding, Hit, group_findings
 from analysis.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
 from analysis.scan.of_pods import notebooks, pending, resource_names, runs
@@ -114,6 +115,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "labels-disagree": ("Node",),
     "mig-not-configured": ("Node",),
     "unlisted-name": ("Node", "DeviceClass"),
+    "quota-counts-nothing": ("ResourceQuota",),
 }
 """Kind of finding -> the kinds of object that it is made of, besides pods."""
 
@@ -152,6 +154,7 @@ def _others(seen: ScannedCluster) -> Iterator[Finding]:
     yield from node_classes.find(seen)
     yield from device_labels.find(seen)
     yield from resource_names.find(seen)
+    yield from quotas.find(seen)
 
 
 def _rank(finding: Finding) -> tuple[object, ...]:

@@ -186,6 +186,12 @@ ROWS: Mapping[Kind, FindingTexts] = {
         "add it with berth webhooks --resource-name {name}, or to a --catalog file",
         "The registration lists the resource names of the catalog. Berth is not called for pods with other names.",
     ),
+    "quota-counts-nothing": FindingTexts(
+        "Quotas that limit nothing",
+        "spec.hard has {entries}, for which no pod counts",
+        "{right_text}; then run: kubectl describe resourcequota {name} -n {namespace}",
+        "Of extended resources a ResourceQuota counts requests.NAME alone. The API server stores other entries without a warning.",
+    ),
 }
 ORDER: tuple[Kind, ...] = tuple(ROWS)
 """Kinds in the order of the report: what waits first, then what may be lost, what is wasted, what is set wrongly."""
@@ -283,6 +289,12 @@ def _limits(values: Mapping[str, Value]) -> str:
     return f": it limits only {_listed(limits)}" if (limits := values.get("limits", ())) else " (it is empty)"
 
 
+def _right_quota(values: Mapping[str, Value]) -> str:
+    """Return what to do with entries that count nothing: ``right`` has those that the quota lacks."""
+    right = values.get("right", ())
+    return f"write {_listed(right)} instead" if right else f"remove {_listed(values.get('entries', ()))}"
+
+
 _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "reasons": obstacles.describe_obstacles,
     "length": lambda values: {"says": "expected to run for more than 2h,", "runs": "running for more than 2h,"}.get(
@@ -312,6 +324,7 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "offered": lambda values: _devices(values.get("offered"), values, "no"),
     "cause": _cause,
     "repair": _repair,
+    "right": _right_quota,
     "classes": lambda values: f", of DeviceClasses {_listed(values['classes'])}" if values.get("classes") else "",
 }
 

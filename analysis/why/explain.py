@@ -18,7 +18,7 @@ from analysis.conditions.server_options import UsedPlatforms
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import MOST_TRIED, PodChange, SearchResult, runs, smallest
 from analysis.fixes.steps import edits_of, steps_of
-from analysis.kueue import places
+from analysis.kueue import places, scheduler_limits
 from analysis.reviews import audience
 from analysis.why import denied, fixes, queued, rollouts
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
@@ -156,13 +156,13 @@ class Explainer:
             edits=pod.edits,
             refusals=pod.refusals,
             gates=read_gates(pod.pod, self._snapshot.catalog),
-            unchecked=tuple(self._unchecked_before(outcome.manifest)),
+            unchecked=tuple(self._unchecked_before(outcome.manifest, pod.pod)),
             pods=pods_at_once(outcome.manifest.value, pod.subject.template),
         )
         if base.state == "denied":
             return base
-        if base.state == "proposed" and (invalid := next(_invalid(outcome), None)) is not None:
-            return self._corrected(base, outcome.manifest, *invalid)
+        if base.state == "proposed" and (invalid := [*_invalid(outcome)]):
+            return self._corrected(base, outcome.manifest, invalid)
         placed = self._placed(base, wants(pod.pod))
         before = max(_refused_outlook(pod.refusals), places.queue_outlook(said), key=OUTLOOKS.index)
         if before == "never":
@@ -172,11 +172,13 @@ class Explainer:
         each = [(wants(one.pod), pods_at_once(outcome.manifest.value, one.subject.template)) for one in outcome.pods]
         return _gated(self._together(self._remedied(placed, outcome.manifest, pod.subject), each))
 
-    def _unchecked_before(self, manifest: Manifest) -> Iterator[Unchecked]:
+    def _unchecked_before(self, manifest: Manifest, pod: Raw) -> Iterator[Unchecked]:
         """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
         known = self._snapshot.cluster
         yield from find_unchecked(manifest.namespace, known)
-        if QUEUE_NAME in map_at(manifest.value, "metadata", "labels") and not places.knows_queue(manifest.value, manifest.namespace, known):
+        in_kueue = QUEUE_NAME in map_at(manifest.value, "metadata", "labels")
+        is_known = places.knows_queue(manifest.value, manifest.namespace, known) if in_kueue else True
+        if not (is_known and scheduler_limits.knows_limits(manifest.value, pod, known)):
             yield "queues"
 
     def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
@@ -224,23 +226,32 @@ class Explainer:
         base = replace(base, denials=tuple(denials.values()) or base.denials)
         if not every or any(one.found.fix is None for one in every):
             return replace(base, remedy=Remedy(found=SearchResult(fix=None)))
-        first, *others = every
-        beside = tuple((one.subject.template, one.found.fix) for one in others if one.found.fix is not None)
-        base = replace(base, remedy=Remedy(found=first.found, beside=beside))
-        return self._with(base, denied.apply_fixes(outcome.manifest, every), first.then)
+        return self._with_all(base, outcome.manifest, every)
 
-    def _corrected(self, base: Explanation, manifest: Manifest, pod: PodResult, denials: tuple[Violation, ...]) -> Explanation:
-        """Return the explanation of an object that Kubernetes itself denies, with the change by which it does not."""
-        request = pod.subject.review
-        steps = tuple(chain.from_iterable(steps_of(fix, request.pod) for denial in denials for fix in denial.fixes[:1]))
+    def _corrected(self, base: Explanation, manifest: Manifest, invalid: Sequence[tuple[PodResult, tuple[Violation, ...]]]) -> Explanation:
+        """Return the explanation of an object that Kubernetes itself denies, with the change of its templates by which it does not."""
+        every = [self._without_denials(pod.subject, denials) for pod, denials in invalid]
+        denials = {violation.key: violation for template in every for violation in template.denials}
+        base = replace(base, state="denied", invalid=True, denials=tuple(denials.values()), remedy=Remedy(found=SearchResult(fix=None)))
+        return base if any(template.found.fix is None for template in every) else self._with_all(base, manifest, every)
+
+    def _without_denials(self, subject: ManifestPod, denials: tuple[Violation, ...]) -> denied.DeniedTemplate:
+        """Return a template that Kubernetes denies, with the first fix of each denial; without a change if one of them has none."""
+        request = subject.review
+        each = [steps_of(fix, request.pod) for denial in denials for fix in denial.fixes[:1]]
+        steps = tuple(chain.from_iterable(each)) if all(each) and all(denial.fixes for denial in denials) else ()
         edits = edits_of(steps, request.pod)
-        base = replace(base, state="denied", invalid=True, denials=denials, remedy=Remedy(found=SearchResult(fix=None)))
-        if not steps:
-            return base
-        result = SearchResult(fix=PodChange(steps=steps, edits=edits, place=None))
-        value = fixes.fix_workload(manifest, pod.subject, edits)
         then = self._admission.of(replace(request, pod=changed(request.pod, edits))).pod
-        return self._with(replace(base, remedy=Remedy(found=result)), value, then)
+        return denied.DeniedTemplate(
+            subject, denials, SearchResult(fix=PodChange(steps=steps, edits=edits, place=None) if steps else None), then
+        )
+
+    def _with_all(self, base: Explanation, manifest: Manifest, every: Sequence[denied.DeniedTemplate]) -> Explanation:
+        """Return the explanation with the change of all templates."""
+        first, *others = every
+        beside = tuple((template.subject.template, template.found.fix) for template in others if template.found.fix is not None)
+        base = replace(base, remedy=Remedy(found=first.found, beside=beside))
+        return self._with(base, denied.apply_fixes(manifest, every), first.then)
 
     def _with(self, base: Explanation, value: dict[str, Any], then: Mapping[str, Any]) -> Explanation:
         """Return the explanation with the object that has the change, and with what takes its pod ``then``."""

@@ -17,6 +17,7 @@ from documents.printable import counted
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
+from policies.placement.fleet import Outlook
 from policies.verdict import Edit
 
 THEN = {
@@ -72,8 +73,8 @@ def blocker(one: Blocker) -> str:
             machine = f"its smallest machine that fits, {one.found}," if one.found else "a machine"
             return f"its limit leaves {format_amount(one.key, one.have)}; {machine} needs {_bare(one.key, one.need)}"
         case "node-class":
-            of_class = f"of its node class ({one.key}) " if one.key else ""
-            return f"the machines {of_class}that it creates are unknown to Berth"
+            of_group = f" ({one.key})" if one.key else ""
+            return f"Berth does not know which machines its node class{of_group} creates"
         case "static":
             return "has a fixed number of nodes and creates none for pods"
         case "not-ready":
@@ -227,6 +228,13 @@ def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]
     else:
         change = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
         yield f"To end an old pod first: kubectl patch deployment {wait.deployment} -n {namespace} -p '{change}'"
+
+
+def no_change(outlook: Outlook | None) -> str:
+    """Return what it means that no change of a pod was found."""
+    if outlook == "unknown":
+        return "No change to it is known to fix that: what is unknown decides."
+    return "No change to it fixes that: no toleration, label, or resource name or amount helps."
 
 
 def describe_place(place: PlaceKind) -> str:

@@ -40,6 +40,8 @@ class Surroundings:
     """Policies and facts."""
     installed: bool = False
     """True if the cluster has Berth's kinds."""
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    """Kinds of the files of which nothing is read -> how many objects."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """What could not be read -> why."""
 

@@ -139,7 +139,9 @@ def run(args: argparse.Namespace) -> int:
     for pod in each("evaluated", "pods", found.pods):
         if (audited := assessment.of(pod)) is not None:
             ledger.put(audited)
-    sys.stdout.write(answer.format_answer(args.output, ledger, snapshot, used_platforms(snapshot, chosen, served), screen.output()))
+    sys.stdout.write(
+        answer.format_answer(args.output, ledger, snapshot, used_platforms(snapshot, chosen, served, found.unread), screen.output())
+    )
     return 0
 
 

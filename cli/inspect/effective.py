@@ -27,6 +27,7 @@ from cli.options import (
     no_policies,
     origin_from,
     say_capped,
+    say_ignored,
     snapshot_from,
     sources_from,
 )
@@ -142,13 +143,14 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
     origin = origin_from(args)
     catalog, chosen = options(sources_from(as_of_a_cluster(args)))
     state = read_namespace(origin, args.namespace)
+    say_ignored(state.ignored)
     if not state.installed:
         raise no_policies(origin, "berth effective --policies PATH")
     update = state.update(catalog, chosen)
-    used = used_platforms(update.snapshot, chosen, as_served(chosen, state.objects, catalog))
+    used = used_platforms(update.snapshot, chosen, as_served(chosen, state.objects, catalog), state.unread)
     if origin.dumps:
         _check_namespace(state.namespace, update.snapshot)
-    if not update.snapshot.placed and used.source == "nodes" and "Node" in state.unread:
+    if used.source == "unread":
         assumed = replace(chosen, platforms=assumed_platforms(), follows_server=chosen.follows_server - {"platforms"})
         update = state.update(catalog, assumed)
         used = UsedPlatforms(tuple(update.snapshot.tables), "assumed")

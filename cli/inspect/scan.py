@@ -22,7 +22,7 @@ from analysis.scan.seen import see
 from analysis.scan.suggestions.written import WrittenSuggestion, comment, suggestions
 from catalog import Catalog
 from catalog.prices import prices
-from cli.options import add_cluster_options, add_from_option, names, origin_from
+from cli.options import add_cluster_options, add_from_option, names, origin_from, say_ignored
 from cli.output import stderr
 from cli.terminal import screen
 from cli.terminal.progress import reading
@@ -84,12 +84,13 @@ def run(args: argparse.Namespace) -> int:
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
     with reading() as progress:
         cluster = read_scanned(origin, args.namespace, catalog, progress.read)
+    say_ignored(cluster.ignored)
     served = as_served(chosen, {key_of(value["kind"], value): value for value in cluster.policies}, catalog)
     snapshot = shipped(catalog, served, cluster)
     seen, admission = see(cluster, snapshot, cost), Admission(snapshot)
     with reading() as progress:
         progress.show("evaluating")
-        report = replace(scan(seen, admission), platforms=used_platforms(snapshot, chosen, served))
+        report = replace(scan(seen, admission), platforms=used_platforms(snapshot, chosen, served, cluster.unread))
     if args.suggest:
         write_suggestions(args.suggest, suggestions(seen, report.hits, chosen))
     if args.diff:

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 from analysis.admission import report
 from analysis.admission.manifest_results import ManifestResult, admit_manifest
 from analysis.admission.manifests import read_manifest
+from analysis.admission.namespace_limits import find_unchecked
 from analysis.admission.patch_applier import apply_patch
 from analysis.admission_preview import Admission
 from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
@@ -24,6 +25,7 @@ from cli.output import manifests, stderr
 from cli.terminal import screen
 from cli.terminal.stdout import OutputError
 from policies.document import Document, InputError, objects
+from policies.placement import unchecked
 from policies.state.snapshot import Snapshot
 from sources.inputs import Inputs, unfilled
 
@@ -124,6 +126,8 @@ class Trial:
     code: int = field(default=ADMITTED)
     platform: dict[str, None] = field(default_factory=dict)
     """The lines for the platform team, each once, in order."""
+    unchecked: set[unchecked.Unchecked] = field(default_factory=set)
+    """What decides about the pods and was not checked: places never are."""
 
     def run(self) -> int:
         for found in self.inputs.found:
@@ -132,6 +136,8 @@ class Trial:
             else:
                 self._document(found)
         self.err.write("".join(f"{line}\n" for line in self.platform))
+        if self.unchecked:
+            self.err.write(f"not checked: {unchecked.words(self.unchecked)}; to check them: {stderr.name()} why -f FILE\n")
         self.out.end()
         return self.code
 
@@ -158,6 +164,8 @@ class Trial:
         lines = report.report_lines(outcome, lambda verdict: screen.errors().paint(style, verdict))
         self.err.write("".join(f"{line}\n" for line in lines))
         self.platform.update(dict.fromkeys(report.of_platform(outcome)))
+        if any(pod.is_evaluated for pod in outcome.pods):
+            self.unchecked.update(("nodes", *find_unchecked(manifest.namespace, self.admission.snapshot.cluster)))
         return outcome
 
     def _tell(self, error: InputError) -> None:

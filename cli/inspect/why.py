@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,15 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from analysis.admission_preview import Admission
-from analysis.conditions.server_options import as_served, selected_platforms, used_platforms
+from analysis.conditions.server_options import UsedPlatforms, as_served, selected_platforms, used_platforms
 from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
 from catalog.prices import prices
-from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, origin_from, say_capped, snapshot_from, sources_from
+from cli.options import (
+    add_cluster_options,
+    add_snapshot_options,
+    as_of_a_cluster,
+    origin_from,
+    say_capped,
+    say_ignored,
+    snapshot_from,
+    sources_from,
+)
 from cli.output import stderr
 from cli.terminal import screen
 from cli.terminal.progress import reading
 from documents.files import read_objects
+from kube.templates import full_kind
 from kube.tree import Raw
 from policies.document import InputError
 from policies.facts.device_modes import published
@@ -119,6 +130,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     manifest = next((one for one in manifests if one.subjects), None)
     if manifest is None:
         raise InputError(file=args.file, message="has no pod and no workload that creates pods")
+    say_ignored(Counter(full_kind(other.value) for other in manifests if other is not manifest))
     target = (DEPLOYMENT, manifest.name) if manifest.kind == DEPLOYMENT and manifest.name else None
     with reading() as progress:
         asked = read_surroundings(origin_from(args, both=True), manifest.namespace, target, catalog, progress.read, may_lack=True)
@@ -132,17 +144,18 @@ def _explainer(args: argparse.Namespace, around: Surroundings, catalog: Catalog,
 
     served = as_served(chosen, around.objects, catalog)
     snapshot, advised = _snapshot(args, around, catalog, chosen, served), None
-    nodes_unknown = not snapshot.placed and "Node" in around.unread
-    if not args.policies and ("ClusterGPUPolicy" in around.unread or not around.installed or nodes_unknown):
-        platforms = selected_platforms(pods, catalog) if nodes_unknown else served.platforms
+    used = used_platforms(snapshot, chosen, served, around.unread)
+    platforms = selected_platforms(pods, catalog) if used.source == "unread" else served.platforms
+    if not args.policies and ("ClusterGPUPolicy" in around.unread or not around.installed or used.source == "unread"):
         advised = Admission(_of_default(args, around, replace(served, platforms=platforms)))
-    used = used_platforms(snapshot, chosen, served)
+        used = UsedPlatforms(platforms, "selected") if used.source == "unread" and platforms else used
     return Explainer(Admission(snapshot), _fleet(around, snapshot), prices(catalog), advised=advised, platforms=used)
 
 
 def _snapshot(args: argparse.Namespace, asked: Surroundings, catalog: Catalog, chosen: Options, served: Options) -> Snapshot:
     """Return the policies of --policies over the facts, or the cluster's own: none where Berth is not installed. For a manifest, and files
     without policies in place of a cluster, the default policy."""
+    say_ignored(asked.ignored)
     origin = origin_from(args, both=True)
     if args.policies or (args.file and origin.dumps and not origin.is_cluster and not asked.installed):
         if not args.policies:

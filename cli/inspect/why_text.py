@@ -131,7 +131,7 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         yield "Recreate it: Berth will add what is missing, by policies in Enforce, and then it fits. It was created while Berth did not"
         yield "answer, or Berth is not called in this namespace; there, make the change yourself."
     if remedy.found.fix is None and not remedy.anew:
-        yield "No change to it fixes that: no toleration, label, or resource name or amount helps."
+        yield sentences.no_change(found.outlook)
     elif remedy.edits:
         yield from _remedy(found, remedy)
     for violation in remedy.found.forbidden[:2]:

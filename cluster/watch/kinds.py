@@ -284,7 +284,9 @@ RESOURCE_QUOTAS = Watched(
     trim=amounts_alone,
 )
 LIMIT_RANGES = replace(RESOURCE_QUOTAS, kind="LimitRange", plural="limitranges", trim=untrimmed)
-NAMESPACE_LIMITS = (replace(RESOURCE_QUOTAS, trim=untrimmed), LIMIT_RANGES)
+QUOTAS = replace(RESOURCE_QUOTAS, trim=untrimmed)
+"""ResourceQuotas with what is used of them."""
+NAMESPACE_LIMITS = (QUOTAS, LIMIT_RANGES)
 """What a namespace lets its pods request, with what is used of it: for answers about one pod."""
 ENDPOINT_SLICES = Watched(
     kind="EndpointSlice", plural="endpointslices", group="discovery.k8s.io", versions=("v1",), namespaced=True, trim=untrimmed

@@ -157,6 +157,8 @@ class Survey:
     """Kind -> why it was not read, in one sentence."""
     absent: frozenset[str] = frozenset()
     """Those of ``unread`` that the server does not have."""
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    """Of files: kind, with its API group, of objects that nothing is read of -> how many there are."""
 
 
 Progress = Callable[[str, int], None]

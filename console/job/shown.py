@@ -61,7 +61,7 @@ def _notes(found: Explanation) -> Iterator[str]:
     if remedy.anew:
         yield "Recreate it: Berth will add what is missing. It was created without the edits of policies in Enforce."
     if remedy.found.fix is None and not remedy.anew:
-        yield "No change to the pod alone fixes this: no toleration, label, amount or resource name helps."
+        yield sentences.no_change(found.outlook)
     for violation in remedy.found.forbidden[:2]:
         yield f"A smaller change would be denied by {sentences.list_some(violation.policies)}: {violation}"
 

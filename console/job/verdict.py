@@ -55,7 +55,7 @@ def of_manifest(outcome: ManifestResult, found: Explanation | None) -> VerdictSe
         return _denied("Denied by Kubernetes itself", list(found.denials))
     if found is None or not any(pod.is_evaluated for pod in outcome.pods):
         return VerdictSentence("plain", f"{said}.")
-    tone, words = _PROPOSED[_soon(found)]
+    tone, words = _as_far_as_checked(_PROPOSED[_soon(found)], found)
     return VerdictSentence(tone, f"{said}, {words}")
 
 
@@ -72,7 +72,7 @@ def of_object(found: Explanation) -> VerdictSentence:
         case "pending" if found.gates:
             return VerdictSentence("warn", f"It is pending because of its scheduling gates: {list_some(describe_gates(found.gates))}.")
         case "pending":
-            return _PENDING[_soon(found)]
+            return _as_far_as_checked(_PENDING[_soon(found)], found)
         case "denied" if found.unanswered:
             return VerdictSentence("warn", "Its pods are denied while Berth does not answer. They are created once a replica is ready.")
         case "denied" if found.denials:
@@ -88,6 +88,13 @@ def _denied(what: str, violations: list[Violation]) -> VerdictSentence:
     if len(violations) == 1:
         return VerdictSentence("bad", f"{what}: {violations[0].fact}.")
     return VerdictSentence("bad", f"{what} for {len(violations)} reasons. The first: {violations[0].fact}.")
+
+
+def _as_far_as_checked(verdict: VerdictSentence, explanation: Explanation) -> VerdictSentence:
+    """Return a verdict that promises a place only as far as it was checked (law 15); the page lists the rest."""
+    if explanation.outlook != "now" or not explanation.unchecked:
+        return verdict
+    return verdict._replace(sentence=f"{verdict.sentence.removesuffix('.')}, as far as was checked.")
 
 
 def _soon(found: Explanation) -> str | None:

@@ -107,8 +107,20 @@ def _read(amounts: Mapping[Any, Any]) -> dict[str, int]:
     return {name: amount for name, amount in read if amount is not None}
 
 
+def _below_request(limit: Limit, level: _Bounded) -> Iterator[tuple[str, int, int]]:
+    """Yield (resource, request, limit) where the limit is the one that this item fills in, and too small for the request."""
+    for resource, filled in _read(limit.default).items():
+        request = level.requests.get(resource, 0)
+        if request > filled and level.limits.get(resource) == filled and resource not in limit.max:
+            yield resource, request, filled
+
+
 def _outside(name: str, limit: Limit, level: _Bounded) -> Iterator[Refusal]:
-    """Yield each bound that requests or limits break (``minConstraint``, ``maxConstraint``, ``limitRequestRatioConstraint``)."""
+    """Yield each bound that requests or limits break (``minConstraint``, ``maxConstraint``, ``limitRequestRatioConstraint``), and each
+    default limit that is below the request (pkg/apis/core/validation ``ValidateResourceRequirements``)."""
+    if level.path:
+        for resource, need, filled in _below_request(limit, level):
+            yield _refusal("default", name, resource, need, filled, level, "limits")
     for resource, least in _read(limit.min).items():
         request, limited = level.requests.get(resource), level.limits.get(resource)
         if request is None or request < least:

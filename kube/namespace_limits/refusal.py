@@ -6,9 +6,10 @@ from typing import Literal, NamedTuple
 
 from kube.tree import Path
 
-RefusalKind = Literal["exceeded", "some", "unset", "min", "max", "ratio"]
+RefusalKind = Literal["exceeded", "some", "unset", "min", "max", "ratio", "default"]
 """Of a ResourceQuota: ``exceeded``: the pod requests more than is left; ``some``: there is room for some pods of the workload only;
-``unset``: every container must have an amount of the resource. Of a LimitRange: ``min``, ``max``, ``ratio``."""
+``unset``: every container must have an amount of the resource. Of a LimitRange: ``min``, ``max``, ``ratio``; ``default``: the limit
+that it fills in is below the request."""
 
 
 class Refusal(NamedTuple):

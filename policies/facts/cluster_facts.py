@@ -14,18 +14,20 @@ from kube.namespace_limits.resource_quota import ResourceQuota, read_quota
 from kube.node import read_node
 from kube.taints import Taint
 from kube.tree import map_at, maps_in, text_of, texts_at
-from policies.facts import admission_queues, device_requests
+from policies.facts import admission_queues, device_requests, scheduler_queues
 from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
 from policies.facts.device_requests import Claim, DeviceClass
 from policies.facts.offered_devices import STACKS, OfferedSlice, Offering, Stack, offering, slice_of, stack_of
 from policies.facts.places import NodePlace, node_place, pool_spec
+from policies.facts.scheduler_queues import SchedulerQueue
 
 Requirement = tuple[str, str, tuple[str, ...]]
 """(label key, operator, values) of a NodePool's requirement."""
 Key = str | tuple[str, ...]
 Part = Literal[
     "namespaces", "nodes", "taints", "resources", "places", "offerings", "nodepool_grace", "nodepools", "pool_specs", "device_classes",
-    "claims", "slices", "stacks", "flavors", "cluster_queues", "local_queues", "quotas", "limit_ranges", "followed",
+    "claims", "slices", "stacks", "flavors", "cluster_queues", "local_queues", "quotas", "limit_ranges", "scheduler_queues",
+    "followed",
 ]  # fmt: skip
 _OTHERS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 KINDS = (*_OTHERS, *STACKS, *admission_queues.KINDS)
@@ -85,6 +87,8 @@ class ClusterFacts:
     quotas: Mapping[tuple[str, str], ResourceQuota] = field(default_factory=dict)
     """(namespace, name) -> ResourceQuota."""
     limit_ranges: Mapping[tuple[str, str], LimitRange] = field(default_factory=dict)
+    scheduler_queues: Mapping[tuple[str, str], SchedulerQueue] = field(default_factory=dict)
+    """(queue system, name) -> a queue of Volcano or KAI: of files alone."""
     followed: Mapping[str, bool] = field(default_factory=dict)
     """The kinds of Kueue's, and of ``NAMESPACE_LIMITS`` in the namespaces that were read, of which all objects are known."""
 
@@ -180,6 +184,8 @@ def read_facts(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None)
             return (FactEntry("quotas", (_namespace(thing), name), read_quota(thing)),)
         case "LimitRange":
             return (FactEntry("limit_ranges", (_namespace(thing), name), read_limit_range(thing)),)
+        case scheduler_queues.KIND if (key := scheduler_queues.queue_key(thing)) is not None:
+            return (FactEntry("scheduler_queues", key, scheduler_queues.scheduler_queue(thing)),)
         case admission_queues.FOLLOWED:
             return (FactEntry("followed", name, value=True),)
     return ()

@@ -301,6 +301,10 @@ ROWS = (
         " waits forever, unless a Cohort object adds quota; request less, or name another queue",
         queue_full="queue {queue} ({cluster}) has {free} of {most} {resource} free, and {template} requests {need}: it waits until others"
         " end; to see them, run: kubectl get workloads.kueue.x-k8s.io -n {namespace}",
+        over_limit="{field} of queue {queue} of {system} allows at most {most} {resource}, and {template} requests {need} before it starts:"
+        " it waits forever; request less, or name another queue",
+        limit_full="{field} of queue {queue} of {system} has {free} of {most} {resource} free, and {template} requests {need} before it"
+        " starts: it waits until others end; request less, or name another queue",
         wrong_flavor="queue {queue} ({cluster}) may place {template} where its pods never run: {why}; "
         "set a nodeSelector that only a suitable flavor matches; to see flavors, run: kubectl get resourceflavors -o yaml",
         taint="{flavor} has taint {taint}",
@@ -358,6 +362,8 @@ ROWS = (
         " pods are denied; raise the request",
         ratio_unset="LimitRange {name} bounds limit by request of {resource}, and {whose} does not set both: its pods are denied;"
         " set {path}",
+        default="LimitRange {name} gives containers without a limit {hard} {resource}, less than {whose} requests ({need}): its pods are"
+        " denied; set {path}",
         pod="the pod",
     ),
     _to_author(  # the pod runs without a GPU

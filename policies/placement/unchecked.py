@@ -32,7 +32,7 @@ decide. ``queues``: whether a queue ever admits the workload. ``podAffinity`` to
 ``Wants.unjudged`` names. ``deviceClasses``: resources that a DeviceClass offers, for which drivers find devices. ``vgpuAmounts``: memory
 and cores that the scheduler extender of HAMi or Volcano counts. ``scheduler``: the rules of a scheduler other than kube-scheduler."""
 WORDS: Mapping[str, str] = {
-    "nodes": "nodes and NodePools that are unknown here",
+    "nodes": "nodes and NodePools",
     "podsOnNodes": "what pods on nodes use",
     "daemonSets": "DaemonSets",
     "nodeClasses": "what EC2NodeClasses keep of new machines",

@@ -22,6 +22,7 @@ from policies.pods import mounts
 from policies.pods.actors import KUEUE_LABELS
 from policies.pods.fractions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, SHARING_WORDS
 from policies.pods.queue_systems import ANNOTATIONS as QUEUE_ANNOTATIONS
+from policies.pods.queue_systems import FORMER_KEYS
 from policies.pods.queue_systems import LABELS as QUEUE_LABELS
 from policies.policy import GROUP, Policy
 
@@ -166,7 +167,8 @@ def _labels_read(labels: Any, read: Reads) -> Any:
     reserved, right = read.reserved, read.right["labels"]
     if not isinstance(labels, dict):
         return labels
-    return {key: labels[key] for key in labels if key in wanted or (key.startswith(reserved) and key not in right)}
+    former = {old for old, key in FORMER_KEYS.items() if old in labels and key not in labels}
+    return {key: labels[key] for key in labels if key in wanted or key in former or (key.startswith(reserved) and key not in right)}
 
 
 def _annotations_read(annotations: Any, read: Reads) -> Any:

@@ -39,6 +39,8 @@ class System:
     """The ``schedulerName`` of its pods; "" if any scheduler may place them."""
     grouped: tuple[Path, ...] = ()
     """What puts a pod into a group that somebody has made, whose queue then counts in place of the pod's."""
+    former_key: str = ""
+    """A key that its scheduler read in earlier versions, and ignores now."""
 
     @property
     def path(self) -> Path:
@@ -55,7 +57,7 @@ SPARK = ("sparkoperator.k8s.io", "SparkApplication")
 KUEUE = System(name="kueue", title="Kueue", where="labels", key=QUEUE_NAME)
 KAI = System(
     name="kai", title="KAI", where="labels", key="kai.scheduler/queue", scheduler="kai-scheduler",
-    grouped=(KAI_GROUP, KAI_SKIPS, KAI_SPARK),
+    grouped=(KAI_GROUP, KAI_SKIPS, KAI_SPARK), former_key="runai/queue",
 )  # fmt: skip
 """kai-scheduler 0.17.0: pkg/common/constants, pkg/podgrouper/pod_controller.go (isOrphanPodWithPodGroup,
 shouldSkipPodGrouper, of the owners too), plugins/spark, plugins/defaultgrouper (CalcPodGroupQueue: the topmost owner's label
@@ -77,6 +79,8 @@ SYSTEMS = (KUEUE, KAI, VOLCANO, SLURM)
 READ_OF_OWNERS = (KAI, SLURM)
 """Systems that take the queue of a pod's topmost owner, also once the pod is there."""
 BY_NAME: Mapping[QueueSystem, System] = MappingProxyType({system.name: system for system in SYSTEMS})
+FORMER_KEYS = MappingProxyType({system.former_key: system.key for system in SYSTEMS if system.former_key})
+"""Key of earlier versions -> the one that is read now, beside which nothing is to be said of it."""
 LABELS = frozenset(
     (*(s.key for s in SYSTEMS if s.where == "labels"), MANAGED, POD_GROUP, str(KAI_SPARK[2]), "scheduling.x-k8s.io/pod-group")
 )

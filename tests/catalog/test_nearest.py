@@ -41,7 +41,18 @@ def test_a_hint_keeps_the_model(name: str, meant: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("h10", "h100"), ("h100sxm5", "h100"), ("H10O", "h100"), ("b400", None), ("h100e", None), ("p40", None), ("x999", None)],
+    [
+        ("h10", "h100"),
+        ("h100sxm5", "h100"),
+        ("H10O", "h100"),
+        ("h1oo", "h100"),
+        ("A-100", "a100"),
+        ("B_2oo", "b200"),
+        ("b400", None),
+        ("h100e", None),
+        ("p40", None),
+        ("x999", None),
+    ],
 )
 def test_a_model_by_itself(name: str, meant: str | None) -> None:
     """What is left out is a slip; what is written on in one letter, or in place of another digit, may be a GPU that is new."""

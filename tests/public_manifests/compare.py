@@ -104,7 +104,7 @@ def parse(text: str) -> dict[str, str]:
 def find_differences(expected: str, observed: str) -> list[str]:
     """Return the fields in which an observed outcome is not the expected one."""
     wanted, seen = parse(expected), parse(observed)
-    differences = [
+    differences: list[str] = [
         name for name in ("pods", "verdict") if name in wanted and wanted[name] != "*" and seen.get(name) not in wanted[name].split("|")
     ]
     for name in ("edits", "findings"):

@@ -23,8 +23,9 @@ from kube.pod import DEFAULT_SCHEDULER, NONE
 from kube.tree import Path, map_at, text_of, value_at
 from policies.messages import At, cut_text, phrase
 from policies.planning.plan import Plan
+from policies.planning.queues import scheduler_of
 from policies.pods.fractions import fraction_keys
-from policies.pods.queue_systems import KAI
+from policies.pods.queue_systems import KAI, value_of
 from policies.request import Request
 from policies.verdict import Remark
 
@@ -79,6 +80,10 @@ def _is_other_form(words: Words, word: str) -> bool:
 def mutate_keys(request: Request, plan: Plan) -> Iterator[Remark]:
     """Tell the author of each key that is ignored."""
     yield from remark_ignored_keys({"labels": plan.pod.labels, "annotations": plan.pod.annotations}, plan.snapshot.catalog)
+    system = scheduler_of(plan.pod.scheduler)
+    if system is not None and system.former_key in plan.pod.labels and value_of(plan.pod, system) is None:
+        slip = Slip(system.title, system.where, system.key)
+        yield _ignored(slip, system.former_key, ("metadata", "labels", system.former_key), system.path)
 
 
 def remark_ignored_keys(metadata: Mapping[Where, Mapping[str, Any]], catalog: Catalog) -> Iterator[Remark]:

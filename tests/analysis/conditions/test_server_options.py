@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analysis.conditions import compute_conditions
-from analysis.conditions.server_options import as_served, used_platforms
+from analysis.conditions.server_options import as_served, describe_platforms, selected_platforms, used_platforms
 from documents.files import read_catalog
 from policies.state.objects import Change, Key
 from policies.state.updater import Options, Updater
@@ -81,5 +81,16 @@ def test_an_answer_says_where_its_platforms_come_from() -> None:
     given = replace(CHOSEN, platforms=("gke",), follows_server=frozenset())
     for chosen, values, source in ((CHOSEN, objects, "server"), (CHOSEN, {}, "nodes"), (given, objects, "given")):
         taken = as_served(chosen, values, CATALOG)
-        used = used_platforms(Updater(CATALOG, taken).apply(values).snapshot, chosen, taken)
+        used = used_platforms(Updater(CATALOG, taken).apply(values).snapshot, chosen, taken, ())
         assert (used.source, used.names) == (source, () if source == "nodes" else taken.platforms)
+
+
+def test_platforms_that_nobody_may_read_are_unknown() -> None:
+    """Not none; what a pod selects by is something to go by."""
+    used = used_platforms(Updater(CATALOG, CHOSEN).apply({}).snapshot, CHOSEN, CHOSEN, {"Node"})
+    assert describe_platforms(used).startswith("unknown (neither nodes nor the server's can be read")
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "cloud.google.com/gke-accelerator", "operator": "Exists"}]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    assert selected_platforms([{"spec": {"affinity": affinity}}], CATALOG) == ("gke",)
+    assert selected_platforms([{"spec": {"nodeSelector": {"nvidia.com/gpu.product": "Tesla-T4"}}}], CATALOG) == ("gfd",)
+    assert selected_platforms([{"spec": {"nodeSelector": {"disk": "ssd"}}}], CATALOG) == ()

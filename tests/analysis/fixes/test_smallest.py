@@ -169,7 +169,7 @@ def test_no_smaller_change_is_found_by_searching_all(seed: int) -> None:
         assert (smaller := fits_after(pod, fleet, steps)) is None, f"{found} for {pod}, but {smaller}"
 
 
-def _misspelt(pod: dict[str, Any]) -> AdmittedPod:
+def _misspelt(pod: Mapping[str, Any]) -> AdmittedPod:
     """The pod as it is admitted, with the remark on the values that its selector misspells."""
     written = pod["spec"].get("nodeSelector", {}).get(GPU_NAME)
     fixes = respell_label(GPU_NAME, "h100-sxm", "h100") if written == "h100-sxm" else ()

@@ -71,7 +71,7 @@ def test_cpu_and_memory_count_where_they_are_covered() -> None:
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_a_queue_borrows_from_its_cohort(version: str) -> None:
     """Up to its borrowing limit, and what others lend; of the same flavor."""
-    options = {"cohort": "shared", "version": version}
+    options: Any = {"cohort": "shared", "version": version}
     other = _queue("other", hopper={"nominalQuota": 8, "lendingLimit": 4}, **options)
     elsewhere = _queue("elsewhere", ampere=EIGHT, **options)
     assert _told(_job(12), _queue(hopper=EIGHT, **options), other, elsewhere) == ()

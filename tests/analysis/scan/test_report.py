@@ -93,6 +93,15 @@ def test_pods_and_nodes_that_are_alike_are_counted_and_not_listed(module: Module
     assert len(four.groups) == len(one.groups)
 
 
+def unpriced(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The objects without the labels that tell a machine or a model."""
+    keys = ("node.kubernetes.io/instance-type", "cloud.google.com/gke-accelerator", "nvidia.com/gpu.product")
+    for item in objects:
+        labels = item["metadata"].get("labels") or {}
+        item["metadata"]["labels"] = {key: value for key, value in labels.items() if key not in keys}
+    return objects
+
+
 def test_dollars_are_those_of_the_nodes_that_the_pods_are_on() -> None:
     """Of p4d.24xlarge, by the devices held."""
     found = scanned(eks.objects())
@@ -100,6 +109,7 @@ def test_dollars_are_those_of_the_nodes_that_the_pods_are_on() -> None:
     assert on_spot.usd == pytest.approx(14 / 8 * 21.957642)
     assert found.report.usd == pytest.approx(4 * 21.957642 + 3 * 1.212)
     assert scanned(gke.objects()).report.usd == pytest.approx(2 * 8 * 3.673385 + 4 * 1.06)
+    assert scanned(unpriced(gke.objects())).report.usd is None
 
 
 def test_what_the_library_would_have_mended_is_counted_by_pods() -> None:

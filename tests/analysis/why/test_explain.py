@@ -423,3 +423,28 @@ def test_pods_of_a_workload_that_do_not_all_fit_at_once() -> None:
         assert found.room is not None
         assert (found.outlook, found.room.now) == expected
         assert ("There is room for 2 of its 3 pods now. The others wait until more is free.\n" in _text(found)) == (held == 1)
+
+
+def test_all_templates_that_kubernetes_denies_are_fixed_at_once() -> None:
+    """Each keeps its own amount."""
+
+    def role(request: str, limit: str) -> Raw:
+        return {
+            "template": {"spec": {"containers": [{"name": "pytorch", "resources": {"limits": {GPU: limit}, "requests": {GPU: request}}}]}}
+        }
+
+    roles = {"Master": role("1", "2"), "Worker": role("3", "4")}
+    value = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "p"}, "spec": {"pytorchReplicaSpecs": roles}}
+    explained = _of_file(value)
+    assert (explained.invalid, len(explained.denials)) == (True, 2)
+    fixed = explained.value["spec"]["pytorchReplicaSpecs"]
+    requests = {name: one["template"]["spec"]["containers"][0]["resources"]["requests"][GPU] for name, one in fixed.items()}
+    assert requests == {"Master": "2", "Worker": "4"}
+
+
+def test_where_what_is_unknown_decides_no_change_is_ruled_out() -> None:
+    """A NodePool of an unknown class may make what the pod asks for, or not."""
+    shown = _text(_explained(_pod(), node_pool("gpu", group="example.com")))
+    assert "    Berth does not know which machines its node class (example.com) creates\n" in shown
+    assert "No change to it is known to fix that: what is unknown decides.\n" in shown
+    assert "helps" not in shown

@@ -237,6 +237,15 @@ def test_what_was_not_dumped_is_named_and_nothing_is_impossible_for_want_of_it(r
     assert "Pods that can never be scheduled" not in out.splitlines()
 
 
+def test_kinds_of_which_nothing_is_read_are_named_once(run: Run, tmp_path: Path) -> None:
+    """With their API group and their number; a List says nothing of itself."""
+    others = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in "ab"]
+    others.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "c"}})
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-a"}}
+    _, _, err = run("--from", dump(tmp_path, [node, *others]))
+    assert err.count("ignored in the files: 2 ConfigMap, 1 Deployment.apps\n") == 1
+
+
 def test_prices_are_ones_own(run: Run, recorded: str, tmp_path: Path) -> None:
     """By instance type or by model."""
     (tmp_path / "prices.yaml").write_text("p4d.24xlarge: 8\ng5.2xlarge: 1\n")

@@ -36,7 +36,7 @@ POLICY = {
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 ONE_GPU = {"limits": {"nvidia.com/gpu": 1}}
 SPEC: dict[str, Any] = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i", "resources": ONE_GPU}]}
-POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": SPEC}
+POD: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": SPEC}
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": SPEC}}}
 CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "b"}}
 MISMATCH = {
@@ -439,7 +439,8 @@ def test_what_only_the_platform_team_can_mend_is_told_once(run: Any, policy: Pat
     lines = ran.err.splitlines()
     assert len([line for line in lines if "BERTH-210" in line]) == 1
     assert len([line for line in lines if "BERTH-208" in line]) == 1
-    assert all(line.startswith("for the platform team: BERTH-2") for line in lines[-2:])
+    assert all(line.startswith("for the platform team: BERTH-2") for line in lines[-3:-1])
+    assert lines[-1] == "not checked: nodes and NodePools, ResourceQuotas, LimitRanges; to check them: berth why -f FILE"
     assert not any("warning: BERTH-2" in line for line in lines if "BERTH-201" not in line and "BERTH-125" not in line)
 
 
@@ -521,6 +522,13 @@ def test_limits_of_the_namespace_are_heeded(run: Any) -> None:
     assert "cpu" not in json.dumps(ran.documents[0]), "what the API server fills in is not written into the manifest"
     elsewhere = {**limit_range, "metadata": {"name": "r", "namespace": "other"}}
     assert "BERTH-25" not in run(JOB, elsewhere).err
+
+
+def test_facts_that_are_ignored_are_named(run: Any, tmp_path: Path) -> None:
+    """Each kind once, on standard error: pods on nodes are no facts for `try`."""
+    facts = tmp_path / "facts.yaml"
+    facts.write_text("---\n".join(map(yaml_text, (POD, {**POD, "metadata": {"name": "q"}}, CONFIG))))
+    assert run(JOB, options=("--from", str(facts))).err.count("berth: ignored in the files: 1 ConfigMap, 2 Pod\n") == 1
 
 
 def test_a_runtime_of_another_file_is_found(tmp_path: Path, policy: Path, capsys: pytest.CaptureFixture[str]) -> None:

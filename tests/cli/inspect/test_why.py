@@ -244,6 +244,7 @@ def test_whoever_may_only_view_the_namespace(run: Run, place: Cluster, tmp_path:
     assert "PodScheduled=False Unschedulable" in out
     assert "; you may not list nodes; " in out
     assert "volcano" not in out, "the API server has no such kind"
+    assert "Platforms: unknown (neither nodes nor the server's can be read; to set them, add --platforms).\n" in out
     kueue = "you may not list workloads.kueue.x-k8s.io in namespace research" in out
     assert kueue == (place.api.call("GET", "/apis/kueue.x-k8s.io/v1beta1").status == 200)
     for target, near in (("job/nosuch", "; "), ("job/trian", '; did you mean "train"?')):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from cluster.client.errors import Unreachable
 from cluster.watch.kinds import KINDS
@@ -70,6 +71,30 @@ def test_a_kind_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     api = FakeApi(POLICY)
     api.forbidden = True
     assert asyncio.run(surveyed(api, tmp_path))[0].unread["GPUPolicy"] == "you may not list gpupolicies.berth.dev"
+
+
+class Discovered(FakeApi):
+    """It lets nobody list its kind, and says whether it has it."""
+
+    def __init__(self, groups: list[str]) -> None:
+        super().__init__(POLICY)
+        self.forbidden = True
+        self.groups = groups
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if request.path != "/apis":
+            return await super().answer(request)
+        resources = [{"resource": POLICY.plural, "verbs": ["list", "watch"]}]
+        versions = [{"version": "v1alpha1", "resources": resources}]
+        items = [{"metadata": {"name": name}, "versions": versions} for name in self.groups]
+        return web.json_response({"kind": "APIGroupDiscoveryList", "items": items})
+
+
+def test_a_kind_that_is_not_installed_is_not_one_that_may_not_be_read(tmp_path: Path) -> None:
+    """The API server answers 403 about either; discovery, which everybody may read, tells them apart."""
+    lacking, having = (asyncio.run(surveyed(Discovered(groups), tmp_path))[0] for groups in (["other.dev"], [POLICY.group]))
+    assert (lacking.unread["GPUPolicy"], lacking.absent >= {"GPUPolicy"}) == ("the API server has no gpupolicies.berth.dev", True)
+    assert (having.unread["GPUPolicy"], having.absent >= {"GPUPolicy"}) == ("you may not list gpupolicies.berth.dev", False)
 
 
 def test_without_a_server_nothing_is_reported(tmp_path: Path) -> None:

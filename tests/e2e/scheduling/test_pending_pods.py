@@ -160,8 +160,8 @@ def _verdict(answer: Raw) -> str:
     """Return what is said: ``place``, ``later``, ``never``, ``refused``, or ``unknown``."""
     if answer.get("denials"):
         return "refused"
-    outlook = answer.get("outlook", "unknown")
-    return {"now": "place"}.get(outlook, outlook)
+    outlook = str(answer.get("outlook", "unknown"))
+    return "place" if outlook == "now" else outlook
 
 
 def _placed(cluster: Cluster, pods: list[Raw]) -> set[str]:

@@ -72,6 +72,14 @@ def test_amounts_outside_the_bounds_are_refused(bound: Raw, resources: Raw, foun
     assert all(one.container == "c" and one.path[:4] == ("spec", "containers", 0, "resources") and not one.passing for one in refused)
 
 
+def test_a_default_limit_below_the_request_is_refused() -> None:
+    """The API server fills it in, and then finds that the limit is below the request."""
+    ranges = [_range({"type": "Container", "default": {"memory": "4Gi"}})]
+    for resources, kinds in (({"requests": {"memory": "8Gi"}}, ["default"]), ({"limits": {"memory": "8Gi"}}, []), ({}, [])):
+        spec = with_defaults(_pod(resources), ranges)["spec"]
+        assert [one.kind for one in limit_range_refusals(spec, ranges)] == kinds
+
+
 def test_bounds_of_the_pod_hold_for_the_sum() -> None:
     """Without the overhead of its runtime class."""
     containers = [{"name": name, "resources": {"limits": {"cpu": 20}}} for name in ("a", "b")]

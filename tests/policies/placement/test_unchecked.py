@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 from kube.scheduling import wants
 from policies.placement import unchecked
@@ -14,7 +14,7 @@ NODE = {"kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"c
 
 def test_everything_that_may_be_unchecked_has_words() -> None:
     """Also each field of a pod that other filters of kube-scheduler read."""
-    spec = {
+    spec: dict[str, Any] = {
         "affinity": {name: {"requiredDuringSchedulingIgnoredDuringExecution": [{}]} for name in ("podAffinity", "podAntiAffinity")},
         "topologySpreadConstraints": [{"maxSkew": 1}],
         "volumes": [{"persistentVolumeClaim": {}}],

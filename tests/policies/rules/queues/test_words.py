@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from policies.engine import evaluate
+from policies.request import Request
 from policies.rules.queues.words import of_workload
+from policies.state.updater import Options, Updater
 from tests.support.cases.golden import catalog_with
 
 CATALOG = catalog_with()
@@ -37,3 +40,23 @@ def test_a_key_of_pods_belongs_into_the_template(
     remarks = of_workload(cron_job(own, of_job, of_pod), CATALOG, [TEMPLATE])
     assert [remark.path for remark in remarks] == told
     assert all(remark.text.endswith((f'spec.jobTemplate.spec.template.metadata.annotations["{DISRUPT}"]', "?")) for remark in remarks)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "labels", "told"),
+    [
+        ("kai-scheduler", {"runai/queue": "test"}, True),
+        ("kai-scheduler", {"runai/queue": "test", "kai.scheduler/queue": "test"}, False),
+        ("runai-scheduler", {"runai/queue": "test"}, False),
+        ("", {"runai/queue": "test"}, False),
+    ],
+)
+def test_a_key_of_earlier_versions_is_told(scheduler: str, labels: dict[str, str], *, told: bool) -> None:
+    """KAI's first label of a queue is still Run:ai's, and KAI ignores it now; with the right one beside it nothing is to be said."""
+    spec = {"schedulerName": scheduler, "containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": labels}, "spec": spec}
+    rules = {"mode": "Enforce", "default": {"acceleratorTaints": "Tolerate"}}
+    policy = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": rules}
+    snapshot = Updater(CATALOG, Options(platforms=("gfd",))).apply({("ClusterGPUPolicy", "", "p"): policy}).snapshot
+    remarks = evaluate(Request(namespace="ml", user="u", pod=pod), snapshot.facts_for("ml")).remarks
+    assert any("runai/queue" in str(remark) for remark in remarks) is told
