@@ -225,8 +225,8 @@ def _admitted(found: Explanation) -> Iterator[str]:
     yield from _audit_outcomes(found)
 
 
-def _audit_outcomes(found: Explanation) -> Iterator[str]:
-    for one in found.audit_outcomes:
+def _audit_outcomes(explanation: Explanation) -> Iterator[str]:
+    for one in explanation.audit_outcomes:
         if one.violations:
             yield f"{one.policy} ({one.mode}) would deny it in Enforce: {one.violations[0]}"
         elif one.edits or one.dropped:

@@ -74,6 +74,10 @@ def _filled(container: Raw, limit: Limit) -> Raw:
     return {**container, "resources": {**resources, **{side: {**own[side], **more} for side, more in added.items() if more or own[side]}}}
 
 
+_FIRST: Path = ("spec", "containers", 0, "resources")
+"""Where an amount that the whole pod lacks may be set."""
+
+
 class _Bounded(NamedTuple):
     """Requests and limits of one container, or of the whole pod, in the units of ``kube.requests``."""
 
@@ -86,7 +90,7 @@ class _Bounded(NamedTuple):
 def limit_range_refusals(spec: Mapping[Any, Any], ranges: Iterable[LimitRange]) -> Iterator[Refusal]:
     """Yield what LimitRanges refuse of a pod with this spec, which has their defaults (``PodValidateLimitFunc``)."""
     whole = {key: value for key, value in spec.items() if key != "overhead"}
-    of_pod = _Bounded("", (), requests(whole).amounts, limits(whole).amounts)
+    of_pod = _Bounded("", _FIRST, requests(whole).amounts, limits(whole).amounts)
     for limit_range in ranges:
         for limit in limit_range.limits:
             levels = _containers(spec) if limit.type == "Container" else [of_pod] if limit.type == "Pod" else ()
@@ -118,7 +122,7 @@ def _below_request(limit: Limit, level: _Bounded) -> Iterator[tuple[str, int, in
 def _outside(name: str, limit: Limit, level: _Bounded) -> Iterator[Refusal]:
     """Yield each bound that requests or limits break (``minConstraint``, ``maxConstraint``, ``limitRequestRatioConstraint``), and each
     default limit that is below the request (pkg/apis/core/validation ``ValidateResourceRequirements``)."""
-    if level.path:
+    if level.container:
         for resource, need, filled in _below_request(limit, level):
             yield _refusal("default", name, resource, need, filled, level, "limits")
     for resource, least in _read(limit.min).items():
@@ -144,5 +148,4 @@ def _outside(name: str, limit: Limit, level: _Bounded) -> Iterator[Refusal]:
 
 
 def _refusal(kind: Any, name: str, resource: str, need: int | None, hard: int, level: _Bounded, side: str) -> Refusal:
-    path = (*level.path, side, resource) if level.path else ()
-    return Refusal(kind, name, resource, need, hard, container=level.container, path=path)
+    return Refusal(kind, name, resource, need, hard, container=level.container, path=(*level.path, side, resource))

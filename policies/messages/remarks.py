@@ -337,12 +337,12 @@ ROWS = (
     _to_author(  # the API server denies the pods of a workload that it has accepted, and says so in events alone
         "BERTH-251",
         "a ResourceQuota that denies the pods",
-        never="ResourceQuota {name} allows {hard} {resource} in all, and a pod has {need}, so none is ever created; request at most"
-        " {hard}, or ask for a larger quota",
+        never="ResourceQuota {name} allows {hard} {resource} in all, and a pod has {need}, so none is ever created; request less,"
+        " or ask for a larger quota",
         exceeded="ResourceQuota {name} has {left} of {hard} {resource} left, and a pod has {need}, so none is created until other pods"
         " end; request less, or run: kubectl describe resourcequota {name}",
         never_claimed="ResourceQuota {name} allows {hard} {resource} in all, and the claims of a pod have {need}, so it waits forever for"
-        " them; request at most {hard}, or ask for a larger quota",
+        " them; request less, or ask for a larger quota",
         exceeded_claimed="ResourceQuota {name} has {left} of {hard} {resource} left, and the claims of a pod have {need}, so it waits until"
         " others are deleted; request less, or run: kubectl describe resourcequota {name}",
         some="ResourceQuota {name} has room for {room} of {pods} pods ({need} {resource} each, {hard} in all); run fewer, or ask for a"

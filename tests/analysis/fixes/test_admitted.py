@@ -33,6 +33,7 @@ GPU = "nvidia.com/gpu"
 NOT_THE_PODS = ("BERTH-122",)
 """Denials that no pod can mend."""
 NOT_OF_FIELDS = (
+    "requests_match_limits/an-injected-container-is-set-by-annotations",
     "actors/both-a-service-with-claims-only-denials",
     "actors/claims-only-denials",
     "actors/claims-only-unknown-edits",

@@ -86,6 +86,8 @@ def test_bounds_of_the_pod_hold_for_the_sum() -> None:
     spec = {"containers": containers, "overhead": {"cpu": 5}}
     assert [(one.need, one.container) for one in limit_range_refusals(spec, [_range({"type": "Pod", "max": {"cpu": 32}})])] == [(40000, "")]
     assert list(limit_range_refusals(spec, [_range({"type": "Pod", "max": {"cpu": 40}})])) == []
+    (unset,) = limit_range_refusals(spec, [_range({"type": "Pod", "max": {"memory": "1Gi"}})])
+    assert (unset.need, unset.path) == (None, ("spec", "containers", 0, "resources", "limits", "memory"))
 
 
 def test_bounds_of_volumes_are_not_for_pods() -> None:
