@@ -240,10 +240,10 @@ def test_what_was_not_dumped_is_named_and_nothing_is_impossible_for_want_of_it(r
 def test_kinds_of_which_nothing_is_read_are_named_once(run: Run, tmp_path: Path) -> None:
     """With their API group and their number; a List says nothing of itself."""
     others = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in "ab"]
-    others.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "c"}})
+    others.append({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "c"}})
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-a"}}
     _, _, err = run("--from", dump(tmp_path, [node, *others]))
-    assert err.count("ignored in the files: 2 ConfigMap, 1 Deployment.apps\n") == 1
+    assert err.count("ignored in the files: 2 ConfigMap, 1 StatefulSet.apps\n") == 1
 
 
 def test_prices_are_ones_own(run: Run, recorded: str, tmp_path: Path) -> None:
