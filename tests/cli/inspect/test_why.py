@@ -146,7 +146,7 @@ def test_the_fix_of_a_job_is_a_job(typed: Run, tmp_path: Path) -> None:
     """Whichever of its pods or the Job is asked about."""
     code, out, _ = typed("job/train", "--fix", str(tmp_path / "fix.yaml"))
     assert code == 0
-    assert "to the pod of Job train:" in out
+    assert "to the pod of Job train (in spec.template):" in out
     fix = yaml.safe_load((tmp_path / "fix.yaml").read_text())
     assert fix["spec"]["template"]["spec"]["tolerations"] == [{**TEAM, "operator": "Equal"}]
     assert "selector" not in fix["spec"]
@@ -300,7 +300,7 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
     code, out, _ = run("-f", str(tmp_path / "job.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert code == 0
-    assert "The smallest change (1 step) to the pod of job/train-:" in out
+    assert "The smallest change (1 step) to the pod of job/train- (in spec.template):" in out
     assert "--fix fix.yaml, then kubectl create -f fix.yaml\n" in out
     assert "\nIncomplete: the dump has no pods, so the free amounts on nodes are unknown.\n" in out
     assert out.endswith("\nPlatforms: none (detected from Nodes and NodePools).\n")
