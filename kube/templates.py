@@ -142,7 +142,7 @@ def _pinned(spec: Raw) -> Raw:
 
 def is_pinned(pod: Mapping[str, Any]) -> bool:
     """Return whether a pod is one of a DaemonSet's template, whose node the controller has not picked."""
-    return value_at(pod, TERMS) == [_ITS_NODE]
+    return bool(value_at(pod, TERMS) == [_ITS_NODE])
 
 
 def pinned(pod: Mapping[str, Any]) -> Raw:

@@ -238,7 +238,7 @@ class Explainer:
         pods = 1 if manifest is None else pods_at_once(manifest.value, template)
 
         def creatable(pod: ReadOnly) -> bool:
-            refusals = pod_refusals(pod, base.namespace, self._snapshot.cluster, pods=pods)
+            refusals = pod_refusals(dict(pod), base.namespace, self._snapshot.cluster, pods=pods)
             return OUTLOOKS.index(refused_outlook(refusals)) <= OUTLOOKS.index(worst)
 
         return creatable
