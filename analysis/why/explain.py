@@ -24,7 +24,16 @@ from analysis.reviews import audience
 from analysis.why import denied, fixes, queued, rollouts
 from analysis.why.explanation import Explanation, Remedy, State
 from analysis.why.gates import read_gates
-from analysis.why.places import absent_resources, admit_pinned, count_alike, describe_group, describe_pool, placed_result, refused_outlook
+from analysis.why.places import (
+    absent_resources,
+    admit_pinned,
+    count_alike,
+    describe_group,
+    describe_pool,
+    placed_result,
+    refused_outlook,
+    requested_fraction,
+)
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages, is_unanswered
 from catalog.prices import Prices
@@ -106,7 +115,7 @@ class Explainer:
             return _admitted(base, pod, one)
         if outcome is not None:
             base = replace(base, edits=_made_from(pod, outcome).edits)
-        placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
+        placed = self._placed(replace(base, missing=one.missing if one is not None else ()), pod)
         if placed.outlook != "now":
             placed = replace(placed, rollout=rollouts.find_rollout(asked, pod, placed.where))
         if outcome is not None:
@@ -168,7 +177,7 @@ class Explainer:
             return base
         if base.state == "proposed" and (invalid := [*_invalid(outcome)]):
             return self._corrected(base, outcome.manifest, invalid)
-        placed = self._placed(base, wants(pod.pod))
+        placed = self._placed(base, pod.pod)
         before = max(refused_outlook(pod.refusals), places.queue_outlook(said), key=OUTLOOKS.index)
         if before == "never":
             return replace(placed, outlook="never")
@@ -186,15 +195,20 @@ class Explainer:
         if not (is_known and scheduler_limits.knows_limits(manifest.value, pod, known)):
             yield "queues"
 
-    def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
+    def _placed(self, base: Explanation, pod: Raw) -> Explanation:
+        wanted = wants(pod)
+        fraction = () if wanted.scheduler == DEFAULT_SCHEDULER else requested_fraction(pod)
         unchecked = {*base.unchecked, *wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else ("scheduler",))}
         if self._fleet is None:
             return replace(base, unchecked=in_order({*unchecked, "nodes"}))
         unchecked.update(self._fleet.unchecked(wanted))
-        where = [describe_group(wanted, group, self._fleet) for group in self._fleet.groups]
+        where = [describe_group(wanted, group, self._fleet, fraction) for group in self._fleet.groups]
         where += [describe_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
-        return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unchecked=in_order(unchecked))
+        outlook = best(wanted, self._fleet)
+        if fraction and where and all(place.outlook == "never" for place in where):
+            outlook = "unknown"  # another scheduler decides
+        return replace(base, where=tuple(where), outlook=outlook, unchecked=in_order(unchecked))
 
     def _together(self, base: Explanation, pods: Sequence[tuple[Wants, int]]) -> Explanation:
         """Return the explanation with the room for all these pods, if there is more than one."""

@@ -16,16 +16,27 @@ from catalog.prices import MODEL_KEYS
 from kube.labels import INSTANCE_TYPE
 from kube.namespace_limits.refusal import Refusal
 from kube.node import NodeGroup
+from kube.pod import ANNOTATIONS
 from kube.scheduling import Blocker, Wants
 from kube.templates import is_pinned, pinned, unpinned
-from kube.tree import ReadOnly
+from kube.tree import Path, Raw, ReadOnly, map_at
+from policies.facts.scheduler_queues import GPU
 from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, blockers, outlook
 from policies.placement.pools import Pool
+from policies.pods.fractions import fraction_keys
 
 
-def describe_group(wanted: Wants, group: NodeGroup, fleet: Fleet) -> PlaceKind:
-    """Return a group of nodes with each blocker once, and the number of nodes that it is on."""
-    each = [blockers(wanted, node, fleet) for node in group.nodes]
+def requested_fraction(pod: Raw) -> Path:
+    """Return the path of the annotation by which a pod asks the scheduler of KAI or Run:ai for a part of a GPU; () if it asks for none."""
+    keys = fraction_keys(map_at(pod, "metadata", "annotations"))
+    return (*ANNOTATIONS, keys[0]) if keys else ()
+
+
+def describe_group(wanted: Wants, group: NodeGroup, fleet: Fleet, fraction: Path = ()) -> PlaceKind:
+    """Return a group of nodes with each blocker once, and the number of nodes that it is on. ``fraction``: the annotation that asks for a
+    part of a GPU, which a node without GPUs has not."""
+    lacking = (Blocker("resource", GPU, need=1, path=fraction),) if fraction and not group.allocatable.get(GPU) else ()
+    each = [(*blockers(wanted, node, fleet), *lacking) for node in group.nodes]
     merged: dict[tuple[object, ...], tuple[Any, int]] = {}
     for found in each:
         for one in found:

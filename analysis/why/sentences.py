@@ -15,6 +15,7 @@ from analysis.why.gates import describe_gates
 from catalog.nearest import list_known
 from documents import yaml_writer
 from documents.printable import counted
+from kube.pod import ANNOTATIONS
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
@@ -48,6 +49,8 @@ def blocker(one: Blocker) -> str:
             return f"label {condition(one)} is required; it {has}"
         case "name":
             return "the pod names another node"
+        case "resource" if one.path[:2] == ANNOTATIONS:
+            return f"{dotted(one.path)} asks for a part of a GPU; it has no {one.key}"
         case "resource" if one.found:
             parts = f"{counted(one.have, 'device')} in {one.found} parts"
             return f"{format_amount(one.key, one.need)} requested by one container; the node has {parts}"

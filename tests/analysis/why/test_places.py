@@ -92,3 +92,14 @@ def test_a_resource_that_no_node_offers_is_named() -> None:
     """No smaller amount of it helps; a pod without it has a place."""
     found = explained(workload("Job", {"example.com/nic": 1}), node())
     assert "Node a lacks only example.com/nic: a pod that does not request it would fit there." in shown(found)
+
+
+def test_a_part_of_a_gpu_is_on_no_node_without_gpus() -> None:
+    """The scheduler that reads the annotation decides the rest, so that nothing is certain."""
+    spec = {"schedulerName": "kai-scheduler", "containers": [{"name": "c", "image": "c:1"}]}
+    metadata = {"name": "half", "namespace": "n", "annotations": {"gpu-fraction": "0.5"}}
+    half = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    found = explained(half, node())
+    assert found.outlook == "unknown"
+    assert "metadata.annotations.gpu-fraction asks for a part of a GPU; it has no nvidia.com/gpu" in shown(found)
+    assert not explained(half, node(**{GPU: 1})).where[0].blockers
