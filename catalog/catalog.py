@@ -191,7 +191,7 @@ class Catalog:
         return None
 
     def name_devices(self, vendors: Collection[str], count: str = "") -> str:
-        """Return the noun for devices of these vendors, ``devices`` if it differs or is not known. ``count``: how many; "1" makes it singular."""
+        """Return the noun for devices of these vendors, ``devices`` if it differs or is not known. ``count``: their number, if known."""
         nouns = {self.nouns.get(vendor, "devices") for vendor in vendors}
         noun = nouns.pop() if len(nouns) == 1 else "devices"
         return noun.removesuffix("s") if count == "1" else noun

@@ -338,3 +338,29 @@ def test_odd_characters_stay_on_their_line(run: Run, tmp_path: Path) -> None:
     _, out, _ = run("-f", str(tmp_path / "pod.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert all(line.isprintable() for line in out.splitlines())
     assert r"label zone=\x1b[31mred\u202e\nx is required; it has \x1b[32ma" in out
+
+
+def test_of_several_workloads_of_a_file_the_worst_is_explained(run: Run, tmp_path: Path) -> None:
+    """The others are named, each with what to type for it."""
+    nodes, file = tmp_path / "nodes.yaml", tmp_path / "two.yaml"
+    nodes.write_text(yaml.safe_dump_all([{"apiVersion": "v1", "kind": "Node", **node("a", 2, [])}]))
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}, "spec": {"template": {"spec": pod("x", 1)["spec"]}}}
+    file.write_text(yaml.safe_dump_all([job, pod("large", 4)]))
+    code, out, _ = run("-f", str(file), "--from", str(nodes), "-n", "research")
+    assert (code, out.startswith("pod/large in namespace research: not created.\n")) == (0, True)
+    assert f"Other workloads in {file}, each checked as if it were alone:\n  job/train: fits; " in out
+    code, out, _ = run("job/train", "-f", str(file), "--from", str(nodes), "-n", "research")
+    assert (code, out.startswith("job/train in namespace research: not created.\n")) == (0, True)
+    code, _, err = run("job/other", "-f", str(file), "--from", str(nodes))
+    assert (code, "has no job/other; it has job/train, pod/large" in err) == (2, True)
+
+
+def test_a_file_without_pods_says_what_is_in_it(run: Run, tmp_path: Path) -> None:
+    """A kind that creates none, and one that the catalog does not know."""
+    file = tmp_path / "none.yaml"
+    odd = {"apiVersion": "example.com/v1", "kind": "Odd", "metadata": {"name": "o"}, "spec": {"resources": {"limits": {GPU: 1}}}}
+    file.write_text(yaml.safe_dump_all([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, odd]))
+    code, _, err = run("-f", str(file))
+    assert code == 2
+    assert "ConfigMap c: it creates no pods; Odd o: it names nvidia.com/gpu at spec.resources" in err
+    assert "its kind is not in the catalog" in err
