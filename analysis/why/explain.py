@@ -38,6 +38,7 @@ from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages, is_unanswered
 from catalog.prices import Prices
 from kube.pod import DEFAULT_SCHEDULER, FINISHED, Pod, PodError
+from kube.requests import COMPUTE
 from kube.scheduling import Wants, wants
 from kube.templates import DAEMONS, group_of, pods_at_once
 from kube.tree import Raw, ReadOnly, map_at, maps_in, text_of
@@ -168,7 +169,7 @@ class Explainer:
             edits=pod.edits,
             refusals=pod.refusals,
             gates=read_gates(pod.pod, self._snapshot.catalog),
-            unchecked=tuple(self._unchecked_before(outcome.manifest, pod.pod)),
+            unchecked=tuple(self._unchecked_before(outcome.manifest, pod)),
             pods=pods_at_once(outcome.manifest.value, pod.subject.template),
             template=pod.subject.template if len(outcome.pods) > 1 else (),
             other_templates=others,
@@ -186,9 +187,11 @@ class Explainer:
         each = [(wants(placed_result(one).pod), pods_at_once(outcome.manifest.value, one.subject.template)) for one in outcome.pods]
         return _gated(self._together(self._remedied(placed, outcome.manifest, pod.subject), each))
 
-    def _unchecked_before(self, manifest: Manifest, pod: Raw) -> Iterator[Unchecked]:
-        """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
-        known = self._snapshot.cluster
+    def _unchecked_before(self, manifest: Manifest, result: PodResult) -> Iterator[Unchecked]:
+        """Yield what decides about pods of a manifest before places do, and is not known."""
+        known, pod = self._snapshot.cluster, result.pod
+        if not result.subject.is_template and not wants(pod).requests.keys() & set(COMPUTE):
+            yield "addedAmounts"
         yield from find_unchecked(manifest.namespace, known)
         in_kueue = QUEUE_NAME in map_at(manifest.value, "metadata", "labels")
         is_known = places.knows_queue(manifest.value, manifest.namespace, known) if in_kueue else True
@@ -262,7 +265,8 @@ class Explainer:
         every = denied.fix_templates(outcome, self._searched, self._fleet, self._tries)
         denials = {violation.key: violation for one in every for violation in one.denials}
         base = replace(base, denials=tuple(denials.values()) or base.denials)
-        if not every or any(one.found.fix is None for one in every):
+        refused = any(not self._creatable(base, outcome.manifest, one.subject)(one.then) for one in every)
+        if not every or refused or any(one.found.fix is None for one in every):
             return replace(base, remedy=Remedy(found=SearchResult(fix=None)))
         return self._with_all(base, outcome.manifest, every)
 

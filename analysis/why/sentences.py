@@ -270,7 +270,7 @@ def template_lines(explanation: Explanation) -> Iterator[str]:
 
 OUTCOMES: Mapping[str | None, str] = {
     None: "nodes are unknown",
-    "now": "fits",
+    "now": "no blocker found",
     "later": "waits",
     "unknown": "unknown",
     "never": "can never be scheduled as written",

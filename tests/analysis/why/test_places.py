@@ -103,3 +103,16 @@ def test_a_part_of_a_gpu_is_on_no_node_without_gpus() -> None:
     assert found.outlook == "unknown"
     assert "metadata.annotations.gpu-fraction asks for a part of a GPU; it has no nvidia.com/gpu" in shown(found)
     assert not explained(half, node(**{GPU: 1})).where[0].blockers
+
+
+def test_a_change_that_policies_admit_and_a_quota_refuses_is_not_proposed() -> None:
+    """Policies deny two GPUs; a quota of none then refuses a pod with one."""
+    value = workload("Job", {GPU: 2})
+    spec = {"hard": {f"requests.{GPU}": "0"}}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "n"}, "spec": spec}
+    policy = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "p", "namespace": ""}}
+    policy["spec"] = {"mode": "Enforce", "require": {"requestsEqualLimits": ["accelerators"], "gpusPerPod": {"max": 1}}}
+    free = explained(value, node(**{GPU: 8}), facts=(policy,))
+    assert (free.state, free.value is None) == ("denied", False)
+    refused = explained(value, node(**{GPU: 8}), facts=(policy, quota))
+    assert (refused.state, refused.value) == ("denied", None)

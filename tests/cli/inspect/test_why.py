@@ -348,7 +348,7 @@ def test_of_several_workloads_of_a_file_the_worst_is_explained(run: Run, tmp_pat
     file.write_text(yaml.safe_dump_all([job, pod("large", 4)]))
     code, out, _ = run("-f", str(file), "--from", str(nodes), "-n", "research")
     assert (code, out.startswith("pod/large in namespace research: not created.\n")) == (0, True)
-    assert f"Other workloads in {file}, each checked as if it were alone:\n  job/train: fits; " in out
+    assert f"Other workloads in {file}, each checked as if it were alone:\n  job/train: no blocker found; " in out
     code, out, _ = run("job/train", "-f", str(file), "--from", str(nodes), "-n", "research")
     assert (code, out.startswith("job/train in namespace research: not created.\n")) == (0, True)
     code, _, err = run("job/other", "-f", str(file), "--from", str(nodes))
