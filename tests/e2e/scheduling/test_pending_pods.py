@@ -48,6 +48,13 @@ DAEMONS_OF_OTHER: Raw = {
         },
     },
 }
+POLICY: Raw = {
+    "apiVersion": "berth.dev/v1alpha1",
+    "kind": "ClusterGPUPolicy",
+    "metadata": {"name": "any"},
+    "spec": {"mode": "Enforce", "require": {"gpusPerPod": {"max": 1000}}},
+}
+"""Which changes nothing: no Berth is asked in the cluster"""
 CLUSTER_KINDS = (("v1", "Node"), ("karpenter.sh/v1", "NodePool"), ("apps/v1", "DaemonSet"), ("v1", "Pod"))
 
 
@@ -74,6 +81,7 @@ class Tally:
 def test_what_is_said_of_pods_is_what_becomes_of_them(cluster: Cluster, tmp_path: Path) -> None:
     """Nothing that is called impossible is placed, nothing that has a place waits, and a change that is proposed places the pod."""
     (tmp_path / "catalog.yaml").write_text(OVERLAY)
+    (tmp_path / "policy.json").write_text(json.dumps(POLICY))
     tally = Tally()
     for first in range(0, LANES, AT_ONCE):
         lanes = [random_lane(Random(f"lane {number}"), f"lane-{number}") for number in range(first, min(first + AT_ONCE, LANES))]
@@ -142,7 +150,8 @@ def _why(cluster: Cluster, lane: Lane, pod: Raw, folder: Path) -> Raw:
     objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": lane.name}})
     (folder / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     (folder / "pod.json").write_text(json.dumps(pod))
-    files = ("-f", str(folder / "pod.json"), "--from", str(folder / "dump.json"), "--catalog", str(folder / "catalog.yaml"))
+    options = {"-f": "pod.json", "--from": "dump.json", "--catalog": "catalog.yaml", "--policies": "policy.json"}
+    files = [word for option, name in options.items() for word in (option, str(folder / name))]
     with redirect_stdout(io.StringIO()) as out:
         assert main(["why", *files, "--platforms", "karpenter-aws,gfd", "-o", "json"]) == 0
     answer: Raw = json.loads(out.getvalue())
