@@ -34,8 +34,20 @@ MOST_UNPLACED = 0.01
 OVERLAY = "platforms: {karpenter-aws: {nodeClasses: [karpenter.kwok.sh]}}\n"
 """Karpenter's own simulated cloud has a node class of another group; its machines are AWS's (``addons.karpenter``)."""
 OTHER = FakeNode(name="other", labels={LANE: "other"}, taints=({"key": LANE, "value": "other", "effect": "NoSchedule"},))
-"""A node of no lane, and a pod on it: no list is empty, which is how a dump that was made without a kind looks"""
+"""A node of no lane, with a pod and a DaemonSet: no list is empty, which is how a dump that was made without a kind looks"""
 ON_OTHER: Raw = {"nodeName": "other", "containers": [{"name": "main", "image": "i:1"}]}
+DAEMONS_OF_OTHER: Raw = {
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
+    "metadata": {"name": "other", "namespace": "default"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "other"}},
+        "template": {
+            "metadata": {"labels": {"app": "other"}},
+            "spec": {"nodeSelector": {LANE: "other"}, "containers": ON_OTHER["containers"]},
+        },
+    },
+}
 CLUSTER_KINDS = (("v1", "Node"), ("karpenter.sh/v1", "NodePool"), ("apps/v1", "DaemonSet"), ("v1", "Pod"))
 
 
@@ -47,6 +59,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         karpenter.start(started, karpenter.instance_types(catalog()))
         nodes.add(started, OTHER)
         started.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": ON_OTHER})
+        started.api.create(DAEMONS_OF_OTHER)
         yield started
 
 
@@ -86,6 +99,8 @@ def _run(cluster: Cluster, lanes: list[Lane], folder: Path, tally: Tally) -> Non
         if (verdict, was) in (("never", True), ("place", False)):
             tally.wrong.append(f"{lane.name}: {verdict}, {'placed' if was else 'not placed'}: {json.dumps(answer)}")
         patch = answer.get("remedy", {}).get("patch")
+        if not patch and not was:
+            tally.counts[f"no change: {_cause(answer)}"] += 1
         if patch and not was:
             changed[lane.name] = apply_patch(lane.pod, patch)
     again = _placed(cluster, list(changed.values()))
@@ -162,6 +177,13 @@ def _verdict(answer: Raw) -> str:
         return "refused"
     outlook = str(answer.get("outlook", "unknown"))
     return "place" if outlook == "now" else outlook
+
+
+def _cause(answer: Raw) -> str:
+    """Return in a few words why no change is proposed for a pod that is not placed."""
+    if any(warning["code"] in ("BERTH-251", "BERTH-252") for warning in answer.get("warnings", ())):
+        return "a quota or a LimitRange denies it"
+    return "it waits for others" if answer.get("outlook") == "later" else "not known" if answer.get("notChecked") else "none helps"
 
 
 def _placed(cluster: Cluster, pods: list[Raw]) -> set[str]:
