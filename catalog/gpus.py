@@ -53,6 +53,8 @@ class Gpu:
     products: tuple[str, ...] = ()
     """Values of the vendor's product label, newest driver first."""
     compute_capability: str | None = None
+    withdrawn: bool = False
+    """True if clouds sell it no longer, though some price lists have it: no message names it as an example."""
     mig: tuple[MigProfile, ...] = ()
 
     @property

@@ -1,4 +1,5 @@
-"""ResourceQuotas with entries that nothing counts for, so that they limit nothing: of extended resources only ``requests.NAME`` counts."""
+"""ResourceQuotas with entries that nothing counts for, so that they limit nothing: of extended resources only
+``requests.<name>`` counts."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def values_among(table: Table, key: str, rows: int, without: int) -> tuple[str, 
 
 def _rank(table: Table, rows: int, priced: Collection[str]) -> tuple[object, ...] | None:
     """Return the rank of the best example in these rows; None if they have none. ``priced``: vendors with prices."""
-    hosts = {offer.host.name: offer.host for offer in table.offers_in(rows) if offer.host.gpu is not None}.values()
+    hosts = {offer.host.name: offer.host for offer in table.offers_in(rows) if offer.host.gpu and not offer.host.gpu.withdrawn}.values()
     return min((rank_example(host) for host in hosts if host.usd_per_hour is not None or host.vendor not in priced), default=None)
 
 

@@ -4,8 +4,9 @@ them fit is certain, that they do not is certain only of pods that are alike."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple
 
 from kube.node import Node
@@ -30,7 +31,8 @@ class Room(NamedTuple):
 
 
 def room_for(pods: Iterable[tuple[Wants, int]], fleet: Fleet) -> Room:
-    """Return the places of so many pods of each kind. A NodePool that makes a machine for a pod makes one for each."""
+    """Return the places of so many pods of each kind. A NodePool that makes a machine for a pod makes one for each, as far as its limits
+    have what the pods request."""
     counts = [(wanted, min(count, MOST_PODS)) for wanted, count in pods]
     counts.sort(key=lambda kind: -max((need for name, need in kind[0].requests.items() if "/" in name), default=0))
     total = sum(count for _, count in counts)
@@ -52,19 +54,36 @@ def _placed(counts: Sequence[tuple[Wants, int]], nodes: Sequence[Node], fleet: F
         return OUTLOOKS.index(outlook(blockers(wanted, place, fleet))) <= OUTLOOKS.index(worst)
 
     left, placed, is_bound = list(nodes), 0, False
+    limits = [{name: pool.left(name) if worst == "now" else limit for name, limit in pool.limits.items()} for pool in fleet.pools]
     for wanted, count in counts:
         missing = count
-        if any(takes(wanted, pool) for pool in fleet.pools):
-            missing = 0
-        else:
-            is_bound = not fleet.open_ended
         for number, node in enumerate(left):
             if missing and takes(wanted, node):
                 taken = min(missing, _room_on(wanted, node, fleet))
                 left[number] = _with(node, wanted, taken)
                 missing -= taken
+        pools = [limit for pool, limit in zip(fleet.pools, limits, strict=True) if takes(wanted, pool)]
+        is_bound |= not fleet.open_ended and all(_limits_of(wanted, limit) for limit in pools)
+        for limit in pools:
+            missing -= _made_within(wanted, missing, limit)
         placed += count - missing
     return placed, is_bound
+
+
+def _limits_of(wanted: Wants, limits: Mapping[str, Fraction | None]) -> dict[str, Fraction]:
+    """Return what one pod takes of the limited resources, in their units."""
+    needs = {name: Fraction(wanted.requests.get(name, 0), 1000 if name == "cpu" else 1) for name in limits}
+    return {name: need for name, need in needs.items() if need > 0 and name not in wanted.unreadable}
+
+
+def _made_within(wanted: Wants, count: int, limits: dict[str, Fraction | None]) -> int:
+    """Return for how many of these pods a NodePool may make machines at most, and take them off its limits. A machine counts with all that
+    it has, so that there may be fewer."""
+    needs = _limits_of(wanted, limits)
+    made = min((count, *(max(0, (limits[name] or 0) // need) for name, need in needs.items())))
+    for name, need in needs.items():
+        limits[name] = (limits[name] or 0) - made * need
+    return made
 
 
 def _room_on(wanted: Wants, node: Node, fleet: Fleet) -> int:

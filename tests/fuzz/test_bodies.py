@@ -16,7 +16,7 @@ NUMBER = count(300, 600)
 
 def test_a_seed_gives_the_same_bodies() -> None:
     """So that what was found is found again."""
-    first, second = ([bodies.mutated(random, donors.seeds()[0]) for _ in range(50)] for random in (Random(1), Random(1)))
+    first, second = ([bodies.mutated(random, donors.seeds()[0]) for _ in range(50)] for random in (Random(3), Random(3)))
     assert first == second
     assert len(set(first)) > 45
 

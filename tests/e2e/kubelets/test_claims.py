@@ -15,8 +15,8 @@ from policies.facts.cluster_facts import ClusterFacts
 from tests.support.cases import golden
 from tests.support.snapshots import build
 from tests.testcluster import thirdparty
-from tests.testcluster.addons import example_driver
-from tests.testcluster.addons.example_driver import DRIVER
+from tests.testcluster.addons.devices import example_driver
+from tests.testcluster.addons.devices.example_driver import DRIVER
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.fixtures import needs_sources
 from tests.testcluster.images.small_image import ANSWERING

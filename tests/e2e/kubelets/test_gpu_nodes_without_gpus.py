@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 import pytest
 
 from cli.main import main
-from tests.testcluster.addons import device_plugin
+from tests.testcluster.addons.devices import device_plugin
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.images.small_image import ANSWERING
 from tests.testcluster.kubelets.rig import Rig

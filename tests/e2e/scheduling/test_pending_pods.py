@@ -34,8 +34,27 @@ MOST_UNPLACED = 0.01
 OVERLAY = "platforms: {karpenter-aws: {nodeClasses: [karpenter.kwok.sh]}}\n"
 """Karpenter's own simulated cloud has a node class of another group; its machines are AWS's (``addons.karpenter``)."""
 OTHER = FakeNode(name="other", labels={LANE: "other"}, taints=({"key": LANE, "value": "other", "effect": "NoSchedule"},))
-"""A node of no lane, and a pod on it: no list is empty, which is how a dump that was made without a kind looks"""
+"""A node of no lane, with a pod and a DaemonSet: no list is empty, which is how a dump that was made without a kind looks"""
 ON_OTHER: Raw = {"nodeName": "other", "containers": [{"name": "main", "image": "i:1"}]}
+DAEMONS_OF_OTHER: Raw = {
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
+    "metadata": {"name": "other", "namespace": "default"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "other"}},
+        "template": {
+            "metadata": {"labels": {"app": "other"}},
+            "spec": {"nodeSelector": {LANE: "other"}, "containers": ON_OTHER["containers"]},
+        },
+    },
+}
+POLICY: Raw = {
+    "apiVersion": "berth.dev/v1alpha1",
+    "kind": "ClusterGPUPolicy",
+    "metadata": {"name": "any"},
+    "spec": {"mode": "Enforce", "require": {"gpusPerPod": {"max": 1000}}},
+}
+"""Which changes nothing: no Berth is asked in the cluster"""
 CLUSTER_KINDS = (("v1", "Node"), ("karpenter.sh/v1", "NodePool"), ("apps/v1", "DaemonSet"), ("v1", "Pod"))
 
 
@@ -47,6 +66,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         karpenter.start(started, karpenter.instance_types(catalog()))
         nodes.add(started, OTHER)
         started.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": ON_OTHER})
+        started.api.create(DAEMONS_OF_OTHER)
         yield started
 
 
@@ -61,6 +81,7 @@ class Tally:
 def test_what_is_said_of_pods_is_what_becomes_of_them(cluster: Cluster, tmp_path: Path) -> None:
     """Nothing that is called impossible is placed, nothing that has a place waits, and a change that is proposed places the pod."""
     (tmp_path / "catalog.yaml").write_text(OVERLAY)
+    (tmp_path / "policy.json").write_text(json.dumps(POLICY))
     tally = Tally()
     for first in range(0, LANES, AT_ONCE):
         lanes = [random_lane(Random(f"lane {number}"), f"lane-{number}") for number in range(first, min(first + AT_ONCE, LANES))]
@@ -86,6 +107,8 @@ def _run(cluster: Cluster, lanes: list[Lane], folder: Path, tally: Tally) -> Non
         if (verdict, was) in (("never", True), ("place", False)):
             tally.wrong.append(f"{lane.name}: {verdict}, {'placed' if was else 'not placed'}: {json.dumps(answer)}")
         patch = answer.get("remedy", {}).get("patch")
+        if not patch and not was:
+            tally.counts[f"no change: {_cause(answer)}"] += 1
         if patch and not was:
             changed[lane.name] = apply_patch(lane.pod, patch)
     again = _placed(cluster, list(changed.values()))
@@ -127,7 +150,8 @@ def _why(cluster: Cluster, lane: Lane, pod: Raw, folder: Path) -> Raw:
     objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": lane.name}})
     (folder / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     (folder / "pod.json").write_text(json.dumps(pod))
-    files = ("-f", str(folder / "pod.json"), "--from", str(folder / "dump.json"), "--catalog", str(folder / "catalog.yaml"))
+    options = {"-f": "pod.json", "--from": "dump.json", "--catalog": "catalog.yaml", "--policies": "policy.json"}
+    files = [word for option, name in options.items() for word in (option, str(folder / name))]
     with redirect_stdout(io.StringIO()) as out:
         assert main(["why", *files, "--platforms", "karpenter-aws,gfd", "-o", "json"]) == 0
     answer: Raw = json.loads(out.getvalue())
@@ -162,6 +186,13 @@ def _verdict(answer: Raw) -> str:
         return "refused"
     outlook = str(answer.get("outlook", "unknown"))
     return "place" if outlook == "now" else outlook
+
+
+def _cause(answer: Raw) -> str:
+    """Return in a few words why no change is proposed for a pod that is not placed."""
+    if any(warning["code"] in ("BERTH-251", "BERTH-252") for warning in answer.get("warnings", ())):
+        return "a quota or a LimitRange denies it"
+    return "it waits for others" if answer.get("outlook") == "later" else "not known" if answer.get("notChecked") else "none helps"
 
 
 def _placed(cluster: Cluster, pods: list[Raw]) -> set[str]:

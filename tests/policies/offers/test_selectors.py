@@ -135,7 +135,7 @@ def test_an_example_is_the_newest_model_on_machines_of_the_size(platform: str, c
 
 
 def test_a_machine_that_a_cloud_sells_no_longer_is_no_example() -> None:
-    """K80s and M60s have no price in EC2: neither is an example, although nothing else is left."""
+    """K80s and M60s have prices in EC2's list: neither is an example, although nothing else is left."""
     table = TABLES["karpenter-aws"]
     old = table.where(offer.host.gpu is not None and offer.host.gpu.family in ("kepler", "maxwell") for offer in table.offers)
     assert values_among(table, "karpenter.k8s.aws/instance-gpu-name", old, 0) == ()

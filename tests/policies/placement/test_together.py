@@ -84,3 +84,15 @@ def test_what_is_not_known_or_may_be_added_is_no_number() -> None:
     assert _rooms(16, _node("a"), node_pool("p", requirements=[of_families("p4d")])) == (0, 0)
     assert _rooms(8, _node("a", labels={"cloud.google.com/gke-nodepool": "p"})) == (None, None)
     assert _rooms(8, _node("a"), occupants=None) == (None, 1)
+
+
+def test_limits_of_a_nodepool_bound_the_machines() -> None:
+    """Of four pods with eight GPUs a limit of 16 leaves two without a machine; what no pod asks for bounds nothing here."""
+
+    def fleet(**limits: str) -> Fleet:
+        return _fleet(pools=[node_pool("gpu", requirements=[of_families("p5")], limits=limits)])
+
+    assert room_for([(_pods(8), 4)], fleet(**{GPU: "16"})) == (4, 2, 2, "unknown")
+    assert room_for([(_pods(8), 4)], fleet(**{GPU: "32"})).outlook == "now"
+    assert room_for([(_pods(8, "100"), 1), (_pods(8, "60"), 2)], fleet(cpu="400")).outlook == "now"
+    assert room_for([(_pods(8), 4)], fleet(memory="4Ti")).outlook == "now"

@@ -1,5 +1,5 @@
-"""Golden cases of workloads: one YAML file is one workload, some policies and what is known of queues, and what its author is told of
-the queue, and of runs that an interruption ends."""
+"""Golden cases of workloads: one YAML file is one workload, some policies and what is known of queues and of limits of the namespace, and
+what its author is told of them, and of runs that an interruption ends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from analysis.admission.manifests import read_manifest
+from analysis.admission.namespace_limits import find_refusals, refusal_remarks
 from analysis.admission_preview import preview_admission
 from analysis.kueue import places
 from policies.document import Document
@@ -27,8 +29,8 @@ NAMESPACE = "ml"
 
 
 class WorkloadCase(NamedTuple):
-    """``given``: ``workload``, ``policies``, ``platforms`` and ``facts`` (Kueue's objects, all that there are). ``expected``: the
-    sentences."""
+    """``given``: ``workload``, ``policies``, ``platforms`` and ``facts`` (Kueue's objects, all that there are, and limits).
+    ``expected``: the sentences."""
 
     path: Path
     given: dict[str, Any]
@@ -56,4 +58,6 @@ def verdict(case: WorkloadCase) -> Verdict:
     templated = [pod for pod in pods_of(Document(file="", value=value), owner, catalog) if isinstance(pod, Templated)]
     requests = [Request(namespace=NAMESPACE, pod=pod.pod, single_run=pod.single_run) for pod in templated]
     of_pods = (remark for request in requests for remark in preview_admission(request, of_namespace).remarks if remark.code == ENDS)
-    return Verdict(remarks=(*places.remarks(value, owner, of_namespace), *of_pods))
+    manifest = read_manifest(Document(file="", value=value), catalog, NAMESPACE)
+    refusals = (refusal for subject in manifest.subjects for refusal in find_refusals(manifest, subject, subject.review.pod, facts))
+    return Verdict(remarks=(*places.remarks(value, owner, of_namespace), *of_pods, *refusal_remarks(refusals)))
