@@ -121,7 +121,8 @@ def admit_manifest(manifest: Manifest, admission: Admission) -> ManifestResult:
     queue = with_remarks(queue, tuple(limits))
     denied = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()
-    found = () if manifest.fact else find_held(manifest.value, snapshot)
+    unknown = not manifest.subjects and (not manifest.known or bool(manifest.note))
+    found = () if manifest.fact else find_held(manifest.value, snapshot, unknown=unknown)
     claim = None if manifest.claim is None else admission.of(manifest.claim, manifest.namespace)
     return ManifestResult(
         manifest=manifest,

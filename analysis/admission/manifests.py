@@ -12,7 +12,7 @@ from analysis.reviews import claim_review, review
 from analysis.reviews.review import ReviewError
 from catalog import Catalog
 from kube.review import KIND, OBJECT
-from kube.templates import RETIRED, bare_pod
+from kube.templates import CONTROLLERS, RETIRED, bare_pod, group_of
 from kube.tree import Path, Raw, kind_of, value_at
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError
@@ -145,7 +145,7 @@ def _subjected(manifest: Manifest, catalog: Catalog, around: Around) -> Manifest
     if (api_version, manifest.kind) == ("v1", "Pod"):
         pod_schema.check(manifest.document, value, (), catalog)
         return replace(manifest, subjects=(_bare(manifest, value),))
-    if _is_fact(api_version, manifest.kind):
+    if _is_fact(api_version, manifest.kind) or device_requests.of_compute_domain(value) is not value:
         return replace(manifest, fact=True, claim=_claim(manifest))
     workload = workload_of(catalog, api_version, manifest.kind)
     if workload is None:
@@ -187,9 +187,16 @@ def _makes_no_pods(api_version: str, catalog: Catalog) -> bool:
 
 
 def _meant(catalog: Catalog, api_version: str, kind: str) -> str:
-    """Return a note with the kind that was probably meant, one that differs only in letter case."""
+    """Return a note with the kind that was probably meant, one that differs only in letter case, or the API group of Kubernetes that
+    has the kind."""
     near = next((w.kind for w in catalog.workloads if api_version in w.api_version and w.kind.lower() == kind.lower()), None)
-    return f"there is no kind {kind}; write {near}" if near is not None else ""
+    if near is not None:
+        return f"there is no kind {kind}; write {near}"
+    built_in = (("", "Pod"), *CONTROLLERS)
+    right = [group for group, name in built_in if name == kind]
+    if not right or group_of(api_version) not in dict(built_in):
+        return ""
+    return f"there is no kind {kind} in {api_version}; write apiVersion: {f'{right[0]}/v1' if right[0] else 'v1'}"
 
 
 def _retired(api_version: str) -> str:

@@ -43,6 +43,10 @@ class OneOf:
         """What it is about: demands on different subjects never imply each other."""
         return ("attribute", self.driver, self.domain, self.attribute, "spaces" if self.spaces else "")
 
+    def admits(self, value: str) -> bool:
+        """Return whether a device whose attribute has this value meets the demand."""
+        return ((value.replace(" ", "-") if self.spaces else value) in self.values) != self.outside
+
     @functools.cached_property
     def text(self) -> str:
         """The demand as CEL."""

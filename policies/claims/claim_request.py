@@ -59,6 +59,11 @@ class ClaimPart(NamedTuple):
     """The CEL of its selectors."""
 
     @property
+    def request(self) -> Path:
+        """The path of the request that it satisfies."""
+        return self.path[: self.path.index("requests") + 2]
+
+    @property
     def where(self) -> str:
         """``spec.devices.requests[0]``, or ``spec.devices.requests[0].firstAvailable[1]``."""
         return dotted(self.path[:-1] if self.path[-1] == "exactly" else self.path)

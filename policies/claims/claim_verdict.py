@@ -21,10 +21,11 @@ from typing import Any
 from kube.pod import CountInterval
 from kube.tree import pointer
 from policies.claims import cel, checks
-from policies.claims.cel import Demand
+from policies.claims.cel import Demand, OneOf
 from policies.claims.claim_request import ClaimPart, ClaimRequest, EvaluatedClaim, parts
 from policies.claims.confinement import Confinement, Lacking, Wanted, required
 from policies.claims.defaults import RULE, choose_defaults, chosen, is_certain, silent
+from policies.facts.device_requests import selected_values
 from policies.messages import OF_EDITS, cut_text, phrase
 from policies.offers.constraints import Compiled, fields, who
 from policies.patch.build import build_patch
@@ -71,8 +72,13 @@ def _outcome(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> PolicyOutco
     remarks: dict[Remark, None] = {}
     unsaid: dict[Remark, None] = {}
     theirs: list[tuple[ClaimPart, list[str]]] = []
-    for part in () if request.chosen else claim.parts:
-        confinement = find_required(claim, policies, part)
+    confined = [(part, find_required(claim, policies, part)) for part in (() if request.chosen else claim.parts)]
+    contradicted = [list(deny_contradicted(part, confinement.wanted)) for part, confinement in confined]
+    allocatable = {part.request for (part, _), violations in zip(confined, contradicted, strict=True) if not violations}
+    for (part, confinement), violations in zip(confined, contradicted, strict=True):
+        if part.request not in allocatable:
+            denied += violations
+            continue
         if not is_mutated:
             if not denied:
                 denied += deny_unconfined(part, confinement.wanted)
@@ -150,6 +156,30 @@ def write_selectors(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Edit]
 def selector(text: str) -> dict[str, Any]:
     """Return the text of a demand as a DeviceSelector."""
     return {"cel": {"expression": text}}
+
+
+def deny_contradicted(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Violation]:
+    """Yield a violation for each demand that no device meets which the author's selectors leave: with both, no claim is ever allocated."""
+    selected = selected_values(part.texts)
+    for one in wanted:
+        values = selected.get("/".join((one.demand.domain, one.demand.attribute))) if isinstance(one.demand, OneOf) else None
+        if values is None or not isinstance(one.demand, OneOf) or any(one.demand.admits(value) for value in values):
+            continue
+        text = " and ".join(c.text for c in one.constraints)
+        yield Violation(
+            code="BERTH-126",
+            found=phrase(
+                "selector outside",
+                request=part.where,
+                attribute=one.demand.attribute,
+                values=tuple(sorted(values)),
+                wanted=cut_text(text, 48),
+            ),
+            advice=phrase("select allowed"),
+            more=(phrase("wanted", wanted=text), phrase("text", text=one.demand.text)),
+            rule=RULE,
+            fields=fields(one.constraints),
+        )
 
 
 def deny_unconfined(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Violation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kube.tree import LARGEST, map_at, maps_in, text_of
@@ -165,6 +165,8 @@ def _count(value: Any) -> tuple[int, int | None]:
 _DRIVER = re.compile(r"""device\.driver\s*==\s*["']([^"'\\]+)["']""")
 """The CEL by which every published DeviceClass names its driver (k8s.io/api/resource/v1 DeviceSelector)."""
 _ATTRIBUTE = re.compile(r"""device\.attributes\[["']([^"'\\]+)["']\]\.(\w+)\s*==\s*("[^"\\]*"|'[^'\\]*')""")
+_STRINGS = re.compile(r""""[^"\\]*"|'[^'\\]*'""")
+_AMONG = re.compile(rf"""device\.attributes\[["']([^"'\\]+)["']\]\.(\w+)\s+in\s+\[\s*((?:(?:{_STRINGS.pattern})[\s,]*)+)\]""")
 _TOKEN = re.compile(
     r"""(?P<odd>//|[rRbB]["']|\"{3}|'{3})|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|(?P<lone>["'])"""
     r"""|(?P<both>&&)|(?P<open>[(\[{])|(?P<close>[)\]}])|.""",
@@ -181,8 +183,7 @@ def device_class(thing: Any) -> DeviceClass:
     spec = map_at(thing, "spec")
     driver, equal, plain = "", {}, True
     for text in expressions(spec):
-        unread = any(mark in text for mark in ("||", "?", "!"))
-        for part in [""] if unread else _demanded(text):
+        for part in [""] if _is_unread(text) else _demanded(text):
             if (found := _DRIVER.fullmatch(part)) is not None:
                 driver = driver or found[1]
             elif (found := _ATTRIBUTE.fullmatch(part)) is not None:
@@ -190,6 +191,22 @@ def device_class(thing: Any) -> DeviceClass:
             else:
                 plain = False
     return DeviceClass(driver, text_of(spec.get("extendedResourceName")), tuple(sorted(equal.items())), plain)
+
+
+def selected_values(texts: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the values that selectors together leave to attributes, by qualified name: of parts ``==`` and ``in`` that are ANDed. An OR,
+    a conditional or a negation is not evaluated, as in a class."""
+    left: dict[str, frozenset[str]] = {}
+    for part in (part for text in texts if not _is_unread(text) for part in _demanded(text)):
+        if (found := _ATTRIBUTE.fullmatch(part)) is None and (found := _AMONG.fullmatch(part)) is None:
+            continue
+        name, values = f"{found[1]}/{found[2]}", frozenset(text[1:-1] for text in _STRINGS.findall(found[3]))
+        left[name] = left.get(name, values) & values
+    return left
+
+
+def _is_unread(text: str) -> bool:
+    return any(mark in text for mark in ("||", "?", "!"))
 
 
 def _demanded(text: str, nested: int = _NESTED) -> list[str]:

@@ -156,6 +156,9 @@ _OF_PLACEMENT = (
         "a DeviceClass that is not allowed",
         class_outside='{request}: no device of class "{device_class}" meets {wanted}',
         class_unknown='{request}: the devices of class "{device_class}" are unknown, so the request does not meet {wanted}',
+        selector_outside="{request}: a selector chooses {attribute} {values:or}, and no such device meets {wanted}",
+        select_allowed="select devices that are allowed here, or remove the selector",
+        text="Berth would write: {text}",
         ask_for_class="use a class that is allowed here",
         wanted="Required: {wanted}.",
         class_is_unknown='Berth knows a class by the driver in its selectors (device.driver == "...") or by its name. An unknown class'

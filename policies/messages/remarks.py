@@ -98,6 +98,8 @@ ROWS = (
         " (gpus.migProfiles) or with --catalog",
         not_offered="MIG slice {size} skipped: no node of the cluster offers one, and no NodePool creates one; set up MIG on some nodes, or"
         " declare nodes to come in a GPUNodeTemplate (gpus.migProfiles)",
+        not_known="MIG slice {size} skipped: no known node offers one; set up MIG on some nodes, or declare nodes to come in a"
+        " GPUNodeTemplate (gpus.migProfiles)",
         any_platform="MIG slice {size} skipped: no allowed node on any platform has one; declare such nodes in a GPUNodeTemplate"
         " (gpus.migProfiles) or with --catalog",
     ),

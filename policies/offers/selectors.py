@@ -256,13 +256,18 @@ def slice_by_label(catalog: Catalog, table: Table, profile: str, machines: int) 
     """Return the label of one MIG profile: GKE's partition size, or on gfd (single strategy) the product label. ``machines``: the rows
     of the machines that are allowed. Returns None if the platform has no such label."""
     rows = table.where(o.sharing == "MIG" and o.profile == profile and o.resource == o.host.resource for o in table.offers) & machines
-    labels = table.platform.labels.items() if table.platform.cloud is None else ()
-    product = next((key for key, attribute in labels if attribute.rpartition(":")[2] == "product"), None)
-    key = catalog.schemes[table.platform.sharing].slice_key or product
+    key = slice_key(catalog, table)
     if not rows or key is None or key in table.unmaintained:
         return None
     values = sorted(set(_single_values(table, key, rows)))
     return Rendering((Expression(key=key, operator="In", values=tuple(values)),), rows, exact=True) if values else None
+
+
+def slice_key(catalog: Catalog, table: Table) -> str | None:
+    """Return the label by which MIG profiles are chosen where slices have the resource name of a whole GPU; None if there is none."""
+    labels = table.platform.labels.items() if table.platform.cloud is None else ()
+    product = next((key for key, attribute in labels if attribute.rpartition(":")[2] == "product"), None)
+    return catalog.schemes[table.platform.sharing].slice_key or product
 
 
 def _single_values(table: Table, key: str, rows: int) -> Iterator[str]:

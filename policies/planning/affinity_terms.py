@@ -374,6 +374,8 @@ def _contradict(cell: Cell, authored: AuthorExpression, expression: Expression) 
             return not inside
         case "NotIn":
             return len(inside) == len(set(authored.values))
+        case "DoesNotExist":
+            return authored.operator in POSITIVE
     return False
 
 

@@ -1,7 +1,8 @@
 """The MIG slice of a pod: the profile that replaces its whole GPU, by resource name or by label.
 
 ``slice: 10gb`` is a profile of exactly that nominal size, without attribute, of the fewest compute slices. A
-slice is chosen only if nodes with it are inside R, and only for containers that ask for one whole GPU.
+slice is chosen only if nodes with it are inside R, and only for containers that ask for one whole GPU. A default
+chooses only a slice that is known to exist (``policies.offers.known_slices``).
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ def choose_slice(plan: Plan) -> Plan:
     if mig is None:
         return neither_acts(plan, "mig", names)
     size = phrase("of size", gigabytes=mig.slice_gb) if mig.slice_gb is not None else phrase("of usable size", mebibytes=mig.usable_mib)
-    several = _several(plan, whole)
+    several, name = _several(plan, whole), whole.resource.name
     if plan.actor.resources != "yes":
         return plan.saying("BERTH-210", phrase("actor", size=size, actor=plan.actor.names), "mig_resources", names, path=ANNOTATION)
+    if several is not None and whole_number(several.amount(name)) == 1:
+        return plan  # BERTH-101 denies the pod: its limit is not its request
     if several is not None:
         return plan.saying("BERTH-210", phrase("several", size=size, container=several.name), "mig_resources", names, path=ANNOTATION)
-    return _with_slice(plan, mig, size, whole.resource.name, names)
+    return _with_slice(plan, mig, size, name, names)
 
 
 def _wanted_slice(plan: Plan) -> tuple[tuple[MigDefault | None, tuple[str, ...]], RequestedDevice] | None:
@@ -81,7 +84,7 @@ def slice_is_left(plan: Plan) -> bool:
     wanted = _wanted_slice(plan)
     if wanted is None or wanted[0][0] is None or plan.actor.resources != "yes" or _several(plan, wanted[1]) is not None:
         return False
-    return any(True for _ in _options(plan, wanted[0][0], wanted[1].resource.name, plan.inside))
+    return any(True for _ in _options(plan, wanted[0][0], wanted[1].resource.name, plan.inside & _known_to_exist(plan)))
 
 
 def with_conflict(plan: Plan) -> Plan:
@@ -93,7 +96,7 @@ def with_conflict(plan: Plan) -> Plan:
 
 def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tuple[str, ...]) -> Plan:
     options = sorted(
-        _options(plan, mig, old, plan.inside),
+        _options(plan, mig, old, plan.inside & _known_to_exist(plan)),
         key=lambda o: (o[0].usable_mib or 0 if mig.usable_mib else 0, o[0].compute, not _on_offer(plan, old, o[1]), o[0].name, o[1]),
     )
     if options:
@@ -117,7 +120,14 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
                 fixes=leave_out(ANNOTATION),
             )
         )
-    return plan.saying("BERTH-210", _where_it_is_not(plan, size), "mig_resources", names, path=ANNOTATION)
+    may_exist = any(True for _ in _options(plan, mig, old, plan.inside))
+    where = phrase("not known", size=size) if may_exist else _where_it_is_not(plan, size)
+    return plan.saying("BERTH-210", where, "mig_resources", names, path=ANNOTATION)
+
+
+def _known_to_exist(plan: Plan) -> int:
+    """Return the rows among which a slice is chosen: those that are known to exist, unless the author asks for the slice."""
+    return plan.snapshot.known_slices if plan.author.slice_gb is None else feasibility.everything(plan.snapshot)
 
 
 def _where_it_is_not(plan: Plan, size: Phrase) -> Phrase:

@@ -11,7 +11,7 @@ from kube.node import Node
 from kube.requests import PODS
 from policies.facts import platform_detection
 from policies.facts.places import KnownPlaces, NodePlace
-from policies.offers.table import Table
+from policies.offers.known_slices import rows_of_node
 from policies.placement.pools import Pool, PoolReader
 from policies.planning.feasibility import everything
 from policies.state.snapshot import Snapshot
@@ -63,14 +63,6 @@ def known_rows(snapshot: Snapshot) -> int:
 def _rows(snapshot: Snapshot, places: KnownPlaces, pools: tuple[Pool, ...]) -> int:
     if any(pool.table is None for pool in pools):
         return everything(snapshot)
-    of_nodes = (_rows_of_node(table, kind) for table in snapshot.tables.values() for kind in places.kinds)
+    of_nodes = (rows_of_node(table, kind) for table in snapshot.tables.values() for kind in places.kinds)
     of_templates = (rows for table in snapshot.tables.values() for rows in table.templated.values())
     return functools.reduce(operator.or_, (*of_nodes, *of_templates, *(pool.rows for pool in pools)), 0)
-
-
-def _rows_of_node(table: Table, kind: NodePlace) -> int:
-    """Return the offers of one table that a node of this kind may have."""
-    rows = functools.reduce(operator.or_, (table.of_resource(name) for name, _ in kind.devices), 0)
-    for key, value in kind.labels:
-        rows &= table.select(key, "In", (value,))[0]
-    return rows

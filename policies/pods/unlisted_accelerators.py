@@ -121,7 +121,7 @@ def overlooked(facts: ClusterFacts, catalog: Catalog) -> tuple[str, ...]:
     """Return the names in a cluster, on nodes or DeviceClasses, that may be accelerators and are not in
     the catalog; sorted."""
     names = {*_of_nodes(facts, catalog), *_of_classes(facts, catalog)}
-    return tuple(sorted(name for name in names if is_extended(name) and catalog.resource(name) is None))
+    return tuple(sorted(name for name in names if is_extended(name) and catalog.resource(name) is None and catalog.measure(name) is None))
 
 
 def _of_nodes(facts: ClusterFacts, catalog: Catalog) -> Iterator[str]:

@@ -100,6 +100,8 @@ class Snapshot:
     costs: DeviceCosts
     known_places: KnownPlaces | None = None
     """what nodes and NodePools offer; None if there may be others than are known"""
+    known_slices: int = 0
+    """the rows of MIG slices that nodes have, or that templates or the catalog's overlay declare (``policies.offers.known_slices``)"""
     merged: LruCache[Any] = field(default_factory=no_merged)
     """merged policies (``policies.planning.requirements``), keyed by the policies themselves: the next
     snapshot takes it over if tables, templates and the facts on which any decision may rest are the same"""

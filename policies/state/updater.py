@@ -22,7 +22,9 @@ from policies.facts.places import KnownPlaces
 from policies.facts.places import known as places_known
 from policies.facts.platform_detection import DetectedPlatform, Detector
 from policies.objects import definition
-from policies.offers.constraints import Compiled
+from policies.offers.constraints import Compiled, CompiledTemplate
+from policies.offers.known_slices import declared_slices, slices_of_nodes
+from policies.offers.table import Table
 from policies.policy import PolicySet
 from policies.state.compilation import Compilation
 from policies.state.objects import Acting, Change, Key, ObjectEntry, ObjectReader, as_map
@@ -182,11 +184,12 @@ class Updater:
         same_templates = before is not None and not recompiled.templates and not recompiled.tables
         hold = same_facts and same_templates
         offered = self._places(facts, before if same_templates and self._all_nodes else None) if all_nodes else None
+        tables, served = self._served.update(compiled.tables, facts)
+        slices = self._slices(tables, compiled.templates, facts, before if same_templates else None)
         pools = before.pools_without_gpus if before and same_facts else platform_detection.pools_without_gpus(self.catalog, facts)
         named = (template.template for template in compiled.templates.values())
         words = before.vocabulary if before and same_templates else vocabulary(self.catalog, named)
         of_cluster = compiled.of_cluster
-        tables, served = self._served.update(compiled.tables, facts)
         snapshot = Snapshot(
             catalog=self.catalog,
             tables=tables,
@@ -210,6 +213,7 @@ class Updater:
             lookalikes=self._lookalikes,
             costs=compiled.costs,
             known_places=offered,
+            known_slices=slices,
             merged=before.merged if before and hold else no_merged(),
             selected=_selected(before, of_cluster, namespaces),
         )
@@ -234,6 +238,15 @@ class Updater:
             lambda name: (self.catalog.resource(name) or self._lookalikes.resource(name)) is not None,
         )
         return before.known_places if before is not None and found == before.known_places else found
+
+    def _slices(
+        self, tables: Mapping[str, Table], templates: Mapping[str, CompiledTemplate], facts: ClusterFacts, before: Snapshot | None
+    ) -> int:
+        """Return the rows of MIG slices that are known; those of before while nodes, tables and templates are the same."""
+        if before is not None and facts.places is before.cluster.places and tables is before.tables:
+            return before.known_slices
+        kinds = {id(place): place for place in facts.places.values()}.values()
+        return slices_of_nodes(self.catalog, tables, kinds) | declared_slices(tables, templates.values())
 
 
 def _selected(before: Snapshot | None, of_cluster: tuple[Compiled, ...], namespaces: AbstractSet[str]) -> dict[str, tuple[Compiled, ...]]:

@@ -31,6 +31,9 @@ _KEY = re.compile(
     r"(?<![\w./-])([A-Za-z0-9][-A-Za-z0-9.]*/[A-Za-z0-9][-A-Za-z0-9._]*)[\"'\\]*\s*:\s*(?![\"'\\]*0[\"'\\]*(?:[\s,}]|$))[\"'\\]*[\d${<]"
 )
 """Matches, in a text, a qualified name before a colon and a number or a placeholder for one."""
+_GPUS = re.compile(r"(?:num[-_]?|n)?gpus?(?:[-_]?(?:count|num|number|limit|request))?(?:[-_]?per[-_]?\w+)?", re.IGNORECASE)
+"""Matches names of fields that operators have for a number of GPUs: ``gpu``, ``numGPUs``, ``gpu_count``, ``gpusPerNode``."""
+_COUNT = re.compile(r"[1-9]\d{0,3}")
 _MOST = 64
 """The most that are found in one manifest; a message names only a few."""
 
@@ -52,10 +55,11 @@ class HeldAccelerator:
         return self.how != "holds"
 
 
-def find_held(value: Mapping[str, Any], snapshot: Snapshot) -> tuple[HeldAccelerator, ...]:
-    """Return what one object holds, in its order. Its status is written by others, so it is left out."""
+def find_held(value: Mapping[str, Any], snapshot: Snapshot, *, unknown: bool = False) -> tuple[HeldAccelerator, ...]:
+    """Return what one object holds, in its order. Its status is written by others, so it is left out. ``unknown``: it is not known where
+    objects of this kind have the resources of their pods, so a number of ``gpu`` and a listed name as a value count too."""
     found: list[HeldAccelerator] = []
-    for one in _HeldSearch(snapshot).object(value):
+    for one in _HeldSearch(snapshot, unknown).object(value):
         found.append(one)
         if len(found) >= _MOST:
             break
@@ -65,6 +69,7 @@ def find_held(value: Mapping[str, Any], snapshot: Snapshot) -> tuple[HeldAcceler
 @dataclass(slots=True)
 class _HeldSearch:
     snapshot: Snapshot
+    unknown: bool
 
     def object(self, value: Mapping[str, Any]) -> Iterator[HeldAccelerator]:
         for key, inner in value.items():
@@ -82,6 +87,8 @@ class _HeldSearch:
         while todo:
             value, path = todo.pop()
             if isinstance(value, str):
+                if self.unknown and self.snapshot.catalog.resource(value) is not None:
+                    yield HeldAccelerator(path, value)
                 yield from self._in_text(value, path)
             elif isinstance(value, dict):
                 yield from self._in_map(value, path)
@@ -99,6 +106,8 @@ class _HeldSearch:
                 yield HeldAccelerator((*path, key), "a resource claim")
             elif key == "deviceClassName" and isinstance(inner, str) and inner and self.snapshot.counts(inner):
                 yield HeldAccelerator((*path, key), f"devices of the class {inner}")
+            elif self.unknown and isinstance(key, str) and _GPUS.fullmatch(key) and _COUNT.fullmatch(str(inner)):
+                yield HeldAccelerator((*path, key), key)
             elif isinstance(key, str) and _is_amount(inner):
                 yield from self._named(key, (*path, key), str(path[-1]) if path else "")
         yield from self._beside_a_number(value, path)

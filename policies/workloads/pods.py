@@ -10,7 +10,7 @@ from typing import Any
 from catalog import Catalog, Workload
 from catalog.workload import BaseObject, DescribedPods, join_path
 from kube.pod import CONTAINERS
-from kube.templates import CONTROLLERS, JOB_TEMPLATE, PodMaker, group_of, merge_strategic, pod_of
+from kube.templates import CONTROLLERS, JOB_TEMPLATE, group_of, merge_strategic, pod_of
 from kube.tree import Path, Raw, value_at
 from policies.document import Document, InputError
 from policies.pods.actors import QUEUE_NAME
@@ -97,7 +97,6 @@ def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around =
 
     ``document`` holds the workload.
     """
-    maker = find_pod_maker(owner.api_version, owner.kind, owner.workload)
     try:
         found = [*_plain(document, owner), *_laid(document, owner, catalog, around)]
     except InputError as error:
@@ -109,7 +108,22 @@ def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around =
         except InputError as error:
             yield error
         else:
-            yield _templated(one, owner, maker, document.value, elsewhere)
+            yield _templated(one, owner, _owner_within(document.value, one.at, owner, catalog), document.value, elsewhere)
+
+
+def _owner_within(value: Raw, at: Path, owner: Owner, catalog: Catalog) -> Owner:
+    """Return the workload that makes the pods of a template: of complete workloads within another one (a Job in an AppWrapper), the
+    innermost."""
+    here: Any = value
+    for step in at:
+        here = here[step]
+        if not isinstance(here, dict) or "spec" not in here:
+            continue
+        api_version, kind = here.get("apiVersion"), here.get("kind")
+        if isinstance(api_version, str) and isinstance(kind, str) and (known := workload_of(catalog, api_version, kind)) is not None:
+            name = value_at(here, ("metadata", "name"))
+            owner = replace(owner, api_version=api_version, kind=kind, name=name if isinstance(name, str) else owner.name, workload=known)
+    return owner
 
 
 def _plain(document: Document, owner: Owner) -> Iterator[tuple[Described, str]]:
@@ -135,7 +149,7 @@ def _based(
     named = named_by(document, place.base, one.at) if place.base is not None else None
     if place.base is None or named is None:
         if one.has_containers:
-            yield one, ""
+            yield _with_main_container(one, place), ""
         return
     under = around.find(named.kinds, owner.namespace, named.name)
     if under is None:
@@ -148,6 +162,15 @@ def _based(
                 yield laid(base, one, replaced=bool(place.resources)), ""
             except ValueError as error:
                 raise document.error(one.at, str(error)) from None
+
+
+def _with_main_container(one: Described, place: DescribedPods) -> Described:
+    """Return the pods with the container that their controller adds, where the manifest describes init containers alone."""
+    spec = one.template["spec"]
+    if spec.get("containers"):
+        return one
+    name = next((devices.container for devices in place.devices), "main")
+    return replace(one, template={**one.template, "spec": {**spec, "containers": [{"name": name}]}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +227,12 @@ def _check(document: Document, one: Described, catalog: Catalog) -> None:
         raise document.error(one.at if at is None else at, error.message) from None
 
 
-def _templated(one: Described, owner: Owner, maker: PodMaker, value: Raw, elsewhere: str) -> Templated:
+def _templated(one: Described, outer: Owner, owner: Owner, value: Raw, elsewhere: str) -> Templated:
+    """Return the pod that ``owner`` makes. ``outer``: the workload that Kueue admits, of which ``owner`` may be a part."""
+    maker = find_pod_maker(owner.api_version, owner.kind, owner.workload)
     pod = pod_of(one.template, name=owner.name, namespace=owner.namespace, maker=maker)
     if queue := _queue_of(value):
-        pod = in_kueue(pod, owner.workload, queue)
+        pod = in_kueue(pod, outer.workload, queue)
     if (group_of(owner.api_version), owner.kind) == VOLCANO_JOB:
         pod = in_volcano(pod, value, one.template)
     return Templated(

@@ -28,7 +28,7 @@ STATUSES = {
     "facts": "used as facts",
     "denied": "denied",
     "podless": "not checked: it names .* but it creates no pods|not checked: it creates no pods",
-    "unchecked": "not checked: it names .* but its kind is not in the catalog",
+    "unchecked": "not checked: it names .*(?:but its kind is not in the catalog|; there is no kind)",
 }
 EDITED = {key: key.removesuffix("s") for key in ("tolerations", "affinity", "annotations", "labels", "selectors", "resources")}
 EDITED["terminationGracePeriodSeconds"] = "grace"

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from catalog import MigProfile
+from policies.facts.places import NodePlace
 from policies.policy import MachineFields, Policy
 from tests.reference import pods
 from tests.reference.known_nodes import KnownNodes
-from tests.reference.nodes import Node, Table, in_capacity, in_machine
+from tests.reference.nodes import Node, Table, in_capacity, in_machine, in_template
 from tests.reference.placing import Inside, every
 from tests.reference.tolerations import tolerates, toleration
 
@@ -135,8 +136,33 @@ class Choosing(KnownNodes):
 
     def slice_left(self, profile: str, resource: str, *, judged: bool) -> bool:
         names = {resource if n == "nvidia.com/gpu" else n: c for n, c in self.now.items()}
-        inside = self.in_slice(profile, resource)
+        chosen = self.in_slice(profile, resource)
+
+        def inside(node: Node) -> bool:
+            return chosen(node) and (not judged or self.is_known_slice(node))
+
         return bool(self.left(more=inside, names=names) if judged else self.platforms_left(inside, names, self.terms))
+
+    def is_known_slice(self, node: Node) -> bool:
+        """Whether some node has such slices, or somebody declares them. What its author asks for need not be known."""
+        annotation, table = self.annotations.get("berth.dev/mig-slice", ""), self.atlas.tables[node.platform]
+        if (annotation.endswith("gb") and annotation[:-2].isdigit()) or node.resource in table.platform.slices:
+            return True
+        if any(node.profile in t.mig_profiles and in_template(node, t, self.catalog) for t in self.atlas.templates.values()):
+            return True
+        return any(self._may_be_on(node, place) for place in self.cluster.places.values())
+
+    def _may_be_on(self, node: Node, place: NodePlace) -> bool:
+        """Whether a node of this kind may have the slice; where slices have the name of whole GPUs, its label must tell."""
+        table = self.atlas.tables[node.platform]
+        terms = {key: {"key": key, "operator": "In", "values": [value]} for key, value in place.labels if key in table.keys}
+        if node.resource not in dict(place.devices) or not self.atlas.lands(node, list(terms.values())):
+            return False
+        if not any(other.resource == node.resource and other.sharing == "Exclusive" for other in table.nodes):
+            return True
+        product = next((key for key, attribute in table.platform.labels.items() if attribute.endswith("product")), "")
+        key = self.catalog.schemes[table.platform.sharing].slice_key or (product if table.platform.cloud is None else "")
+        return key in terms and not self.atlas.undecided(table, terms[key])
 
     def in_slice(self, profile: str, resource: str) -> Callable[[Node], bool]:
         return lambda n: (

@@ -80,7 +80,7 @@ def empty_decisions() -> Decisions:
     return LruCache(_MOST_DECIDED)
 
 
-Key = tuple[Phase, bool, NamespaceScope, KnownPlaces | None, str, bytes, str, Caller, bytes]
+Key = tuple[Phase, bool, NamespaceScope, KnownPlaces | None, int, str, bytes, str, Caller, bytes]
 
 
 def decision_key(phase: Phase, request: Request, facts: NamespaceFacts, text: bytes) -> Key | None:
@@ -105,6 +105,7 @@ def decision_key(phase: Phase, request: Request, facts: NamespaceFacts, text: by
         request.dry_run,
         facts.scope,
         facts.snapshot.known_places,
+        facts.snapshot.known_slices,
         namespace,
         claims,
         user,

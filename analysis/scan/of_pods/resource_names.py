@@ -18,7 +18,8 @@ def find(seen: ScannedCluster) -> Iterator[Finding]:
     gpus: dict[str, int] = {}
     for pod in seen.pods:
         for name in pod.names:
-            if catalog.resource(name) is not None or name in catalog.misspellings or not is_extended(name):
+            listed = catalog.resource(name) is not None or catalog.measure(name) is not None or name in catalog.misspellings
+            if listed or not is_extended(name):
                 continue
             if name in names or looks_like_one(name, catalog):
                 asked.setdefault(name, []).append(f"{pod.stored.namespace}/{pod.stored.name}")

@@ -288,7 +288,10 @@ _DEFAULT = Struct(
         *part.machine("gpuMemory"),
         part.capacity("Capacity types to use."),
         part.long_runs("Capacity types to use for pods that run long, instead of `capacity`."),
-        Field(name="mig", shape=_MIG, description="A MIG slice instead of one whole GPU, where slices exist.", example="{slice: 10gb}"),
+        Field(
+            name="mig", shape=_MIG, example="{slice: 10gb}",
+            description="A MIG slice instead of one whole GPU, where a known node offers it or a GPUNodeTemplate declares it.",
+        ),
         Field(
             name="gracePeriod", store="grace", merge="most", shape=Span(), example="30m",
             description="Raises a `terminationGracePeriodSeconds` of 30, Kubernetes' default. Any other value is kept. " + part.GRANTED,

@@ -309,7 +309,7 @@ def test_an_empty_section_says_nothing() -> None:
         ),
         (
             {"schemes": {"gke": {"only": {"MIG": ["x"]}}}},
-            'mine.yaml: schemes.gke.only.MIG[1]: must be a map, found the text "x"; write {key: TEXT, operator: In}',
+            'mine.yaml: schemes.gke.only.MIG[2]: must be a map, found the text "x"; write {key: TEXT, operator: In}',
         ),
         (
             {"schemes": {"gke": {"only": {"MIG": [{"keys": 1}]}}}},

@@ -25,16 +25,21 @@ CONFLICT = "BERTH-202"
 
 
 @cache
-def library(platform: str) -> Snapshot:
+def library(platform: str, slice_name: str = "") -> Snapshot:
+    """Return the snapshot of the library; ``slice_name``: the MIG slice that the cluster's only known node offers."""
     policy_set, errors, _ = read_policies([str(ROOT / "policies" / "library")], CATALOG)
     assert errors == []
-    facts = ClusterFacts(namespaces={"dev": {"environment": "dev"}, "ml-team": {}})
+    namespaces = [{"kind": "Namespace", "metadata": {"name": "dev", "labels": {"environment": "dev"}}}]
+    node = {"kind": "Node", "metadata": {"name": "sliced"}, "status": {"allocatable": {slice_name: "4"}}}
+    facts = ClusterFacts.from_objects(
+        [*namespaces, {"kind": "Namespace", "metadata": {"name": "ml-team"}}, *([node] if slice_name else [])]
+    )
     return snapshots.build(policy_set, CATALOG, platforms=(platform,), cluster=facts)
 
 
-def judged(pod: dict[str, Any], namespace: str = "ml-team", platform: str = "karpenter-aws") -> Verdict:
+def judged(pod: dict[str, Any], namespace: str = "ml-team", platform: str = "karpenter-aws", slice_name: str = "") -> Verdict:
     request = Request(operation="CREATE", namespace=namespace, user="alice", pod=pod)
-    return evaluate(request, library(platform).facts_for(namespace))
+    return evaluate(request, library(platform, slice_name).facts_for(namespace))
 
 
 def pod_of(workload: Workload, gpus: int) -> dict[str, Any]:
@@ -85,11 +90,14 @@ def test_training_job() -> None:
 
 
 def test_server() -> None:
-    """The recorded one-GPU server gets an L4 where Karpenter makes the nodes, and a slice where nodes carry slices."""
+    """The recorded one-GPU server gets an L4 where Karpenter makes the nodes, and a slice where a known node offers one."""
     verdict = judged(recorded("pods-create-vllm-server"))
     assert asked_by(verdict) == {"berth-default": {"tolerations"}, "inference": {"affinity"}}
     assert '["l4"]' in json.dumps([edit.value for edit in verdict.edits])
-    sliced = judged(recorded("pods-create-vllm-server"), platform="gfd")
+    unknown = judged(recorded("pods-create-vllm-server"), platform="gfd")
+    assert "mig" not in json.dumps([edit.path for edit in unknown.edits])
+    assert "NVIDIA-L4" in json.dumps([edit.value for edit in unknown.edits])
+    sliced = judged(recorded("pods-create-vllm-server"), platform="gfd", slice_name="nvidia.com/mig-1g.20gb")
     assert "nvidia.com/mig-1g.20gb" in json.dumps([edit.path for edit in sliced.edits])
 
 

@@ -43,21 +43,31 @@ WHOLE, CUT = {"nvidia.com/gpu": "1"}, {"nvidia.com/mig-1g.20gb": "4"}
 
 
 @pytest.mark.parametrize(
-    ("places", "is_cut"),
+    ("places", "remarks"),
     [
-        ([node(T4, WHOLE)], False),
-        ([node(A100, WHOLE)], False),
-        ([node(T4, WHOLE), node(A100, CUT)], True),
-        ([node(A100, {"nvidia.com/mig-2g.20gb": "3"})], True),
-        ([node(A100, WHOLE, providerID="aws:///a/i-1")], True),
+        ([node(T4, WHOLE)], ["not offered"]),
+        ([node(A100, WHOLE)], ["not offered"]),
+        ([node(T4, WHOLE), node(A100, CUT)], []),
+        ([node(A100, {"nvidia.com/mig-2g.20gb": "3"})], []),
+        ([node(A100, CUT, providerID="aws:///a/i-1")], []),
+        ([node(A100, WHOLE, providerID="aws:///a/i-1")], ["not known"]),
+        ([], ["not known"]),
     ],
-    ids=["no model has it", "not set up", "some nodes", "another profile", "more nodes may come"],
+    ids=[
+        "no model has it",
+        "not set up",
+        "some nodes",
+        "another profile",
+        "more nodes may come",
+        "none has it and more may come",
+        "no nodes",
+    ],
 )
-def test_a_slice_is_written_only_where_nodes_offer_it(places: list[Raw], *, is_cut: bool) -> None:
-    """The pod keeps its whole GPU if no node offers a slice and none can be added; the platform team is told."""
+def test_a_slice_is_written_only_where_nodes_offer_it(places: list[Raw], remarks: list[str]) -> None:
+    """The pod keeps its whole GPU if no known node offers a slice, whether or not more may come; the platform team is told."""
     found = verdict_on(places, GFD, mig={"slice": "20gb"})
-    assert any(edit.rule == "mig_resources" for edit in found.edits) is is_cut
-    assert [r.found.name for r in found.remarks if r.code == "BERTH-210"] == ([] if is_cut else ["not offered"])
+    assert any(edit.rule == "mig_resources" for edit in found.edits) is not bool(remarks)
+    assert [r.found.name for r in found.remarks if r.code == "BERTH-210"] == remarks
 
 
 @pytest.mark.parametrize(

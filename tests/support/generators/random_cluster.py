@@ -8,6 +8,7 @@ from kube.taints import Taint
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import Claim, DeviceClass, RequestChoice
 from policies.facts.offered_devices import Offering, Stack
+from policies.facts.places import NodePlace
 
 NAMESPACES = ("team-a", "team-b", "dev")
 NODES = {
@@ -102,9 +103,18 @@ CLAIMS: dict[str, dict[str, Claim]] = {
     },
 }
 ABSENT_CLAIM = "to-be-made"
+_CUT = ("1g.5gb", "1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb")
+PLACES = {
+    "node-cut": NodePlace(devices=tuple((f"nvidia.com/mig-{profile}", 2) for profile in _CUT)),
+    "node-gke-cut": NodePlace(labels=(("cloud.google.com/gke-gpu-partition-size", "1g.10gb"),), devices=(("nvidia.com/gpu", 7),)),
+    "node-gfd-cut": NodePlace(labels=(("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-1g.10gb"),), devices=(("nvidia.com/gpu", 4),)),
+    "node-whole": NodePlace(devices=(("nvidia.com/gpu", 8),)),
+}
+"""Nodes whose devices are known: slices by their own name or by a label, and GPUs of which nobody knows whether they are whole."""
 CLUSTER = ClusterFacts(
     namespaces={"team-a": {"team": "research"}, "team-b": {"team": "web", "tier": "batch"}, "dev": {"environment": "dev"}},
     nodes=NODES,
+    places=PLACES,
     taints=TAINTS,
     nodepool_grace={"gpu-a100": 1200, "default": None},
     device_classes=CLASSES,

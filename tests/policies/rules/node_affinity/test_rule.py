@@ -8,6 +8,7 @@ import jsonpatch
 import pytest
 
 from policies.engine import evaluate
+from policies.facts.cluster_facts import ClusterFacts
 from policies.request import Request
 from tests.support.cases import golden
 from tests.support.snapshots import build
@@ -91,7 +92,10 @@ def test_the_label_of_a_slice_is_always_of_the_rule_of_slices(
     """Whatever else is required, and whatever shape the pod's own terms have: an edit with the label is of mig_resources, and with nothing
     else that the other rule could have written by itself."""
     policies = golden.policies_of([SLICE, *others], CATALOG)
-    facts = build(policies, CATALOG, platforms=platforms, mig_strategy=strategy).facts_for("ml")
+    values = {"cloud.google.com/gke-gpu-partition-size": "1g.10gb", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"}
+    node = {"metadata": {"name": "cut", "labels": {label: values[label]}}, "status": {"capacity": {"nvidia.com/gpu": "7"}}}
+    cluster = ClusterFacts.from_objects([{"kind": "Node", **node}])
+    facts = build(policies, CATALOG, platforms=platforms, mig_strategy=strategy, cluster=cluster).facts_for("ml")
     for shape in SHAPES:
         pod = {"spec": {"affinity": shape, "containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
         found = [edit for edit in evaluate(Request(namespace="ml", pod=pod), facts).edits if label in repr(edit.value)]
