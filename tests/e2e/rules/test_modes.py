@@ -204,7 +204,7 @@ ADVISED = {
 @pytest.mark.parametrize(("kind", "mode"), ADVISED)
 def test_who_applies_a_workload_reads_what_its_pods_will_meet(world: Modes, kind: str, mode: str) -> None:
     """The pods' own warnings die in the controller's log; these reach the person who can mend the template, with its path in it."""
-    done = apply(world, mode, workload(kind, pod(nodeSelector=T4)))
+    done = apply(world, mode, workload(kind, pod(nodeSelector=T4, tolerations=[TOLERATION])))
     assert (done.returncode, done.stdout.endswith("/work created\n")) == (0, True), done.stderr
     (warning,) = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
     wanted = f"Warning: BERTH-121 {ADVISED[kind, mode]} nvidia.com/gpu.product=Tesla-T4 violates families in [ampere]; use one of "
@@ -214,7 +214,7 @@ def test_who_applies_a_workload_reads_what_its_pods_will_meet(world: Modes, kind
 @pytest.mark.parametrize("mode", ["audit", "plain"])
 def test_nothing_is_said_of_a_workload_that_nobody_minds(world: Modes, mode: str) -> None:
     """A policy in Audit speaks to the platform team alone."""
-    done = apply(world, mode, workload("Deployment", pod(nodeSelector=T4)))
+    done = apply(world, mode, workload("Deployment", pod(nodeSelector=T4, tolerations=[TOLERATION])))
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -60,8 +60,9 @@ class VisibleNames:
         for namespace in names.namespaces:
             if not any(may_list(who, *kind, namespace) for kind in OF_A_NAMESPACE) and not may_list(who, "", "namespaces"):
                 yield namespace
-        yield from (name for namespace, name in (*names.pods, *names.workloads) if namespace not in pods)
         events = {one for one in names.namespaces if may_list(who, "", "events", one)}
+        yield from (name for namespace, name in names.pods if namespace not in pods)
+        yield from (name for namespace, name in names.workloads if namespace not in pods | events)  # an Event tells its workload
         yield from (word for namespace, word in names.words if namespace not in events)
         yield from (name for namespace, name in names.own_policies if namespace not in policies)
         if not may_list(who, "berth.dev", "clustergpupolicies"):

@@ -64,6 +64,8 @@ eight GPUs are cheaper, so that it is bought only because it is paid for."""
 PAID = 1e-7
 """Of the on-demand price: reserved offerings come before all others, and still differ (Karpenter's factor for AWS: the module's
 designs/balanced-consolidation.md)."""
+OLD = ("g3", "g3s", "p2")
+"""Instance families that have prices, and that EC2 sells no longer"""
 PLAIN = {"m6i.xlarge": 0.192, "m6i.4xlarge": 0.768}
 """Machines without a GPU -> USD per hour on demand; nothing rests on it."""
 ARM = ("g5g", "p6e-gb200")
@@ -119,9 +121,9 @@ def bought(node: Raw) -> Bought:
 
 
 def prices(machine: MachineType) -> dict[str, float]:
-    """USD per hour of each offering, by capacity; none where the catalog knows no price (p5e.48xlarge), or Karpenter counts no GPU
-    (g6f.large)."""
-    if machine.usd_per_hour is None or PLATFORM in machine.not_on or PLATFORM in machine.uncounted:
+    """USD per hour of each offering, by capacity; none where the catalog knows no price (p5e.48xlarge), of OLD ones, or where
+    Karpenter counts no GPU (g6f.large)."""
+    if machine.usd_per_hour is None or machine.family in OLD or PLATFORM in machine.not_on or PLATFORM in machine.uncounted:
         return {}
     found = {"spot": machine.usd_per_hour * SPOT, "on-demand": machine.usd_per_hour}
     return found | ({"reserved": machine.usd_per_hour * PAID} if machine.type == RESERVED else {})
