@@ -287,7 +287,8 @@ def other_workloads(explanation: Explanation, command: str) -> Iterator[str]:
         return
     yield f"Other workloads in {explanation.file}, each checked as if it were alone:"
     for title, outcome in explanation.beside.items():
-        yield f"  {title}: {OUTCOMES[outcome]}; {command} why {title} -f {explanation.file}"
+        typed = "" if " " in title else f"; {command} why {title} -f {explanation.file}"
+        yield f"  {title}: {OUTCOMES[outcome]}{typed}"
 
 
 def describe_place(place: PlaceKind) -> str:
