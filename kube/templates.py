@@ -63,6 +63,7 @@ _JOB_LABELS = {
 }
 _REPLICA_SET = _service_account("replicaset-controller")
 _JOB = _service_account("job-controller")
+DAEMON_SET = "DaemonSet"
 DAEMONS = _service_account("daemon-set-controller")
 """The user who creates the pods of DaemonSets."""
 JOB_TEMPLATE = ("spec", "jobTemplate")
@@ -80,8 +81,8 @@ CONTROLLERS: Mapping[tuple[str, str], PodMaker] = {
         },
         user=_service_account("statefulset-controller"),
     ),
-    ("apps", "DaemonSet"): PodMaker(
-        owner=("apps/v1", "DaemonSet"),
+    ("apps", DAEMON_SET): PodMaker(
+        owner=("apps/v1", DAEMON_SET),
         labels={"controller-revision-hash": _HASH, "pod-template-generation": "1"},
         user=DAEMONS,
         pinned=True,

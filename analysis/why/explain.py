@@ -40,7 +40,7 @@ from catalog.prices import Prices
 from kube.pod import DEFAULT_SCHEDULER, FINISHED, Pod, PodError
 from kube.requests import COMPUTE
 from kube.scheduling import Wants, wants
-from kube.templates import DAEMONS, group_of, pods_at_once
+from kube.templates import DAEMON_SET, DAEMONS, group_of, pods_at_once
 from kube.tree import Raw, ReadOnly, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
@@ -300,12 +300,15 @@ class Explainer:
         """Return the explanation with the object that has the change, and with what takes its pod ``then``."""
         assert base.remedy is not None
         taken = [] if self._fleet is None else runs(then, self._fleet)
+        pools = [place for place in taken if isinstance(place, Pool)]
+        is_daemon = text_of(value.get("kind")) == DAEMON_SET
         remedy = replace(
             base.remedy,
             kind=text_of(value.get("kind")) or "Pod",
             name=text_of(map_at(value, "metadata").get("name")),
             runs_on=tuple(place.name for place in taken if not isinstance(place, Pool)),
-            buys={pool.name: self._machines(then, pool) for pool in taken if isinstance(pool, Pool)},
+            new_nodes=tuple(pool.name for pool in pools) if is_daemon else (),
+            buys={} if is_daemon else {pool.name: self._machines(then, pool) for pool in pools},
         )
         return replace(base, remedy=remedy, value=value)
 

@@ -92,6 +92,8 @@ class Remedy:
     """The places that take the pod then."""
     buys: Mapping[str, tuple[tuple[str, float | None], ...]] = field(default_factory=dict)
     """NodePool -> machines that Karpenter may then make, the cheapest known first, with USD an hour."""
+    new_nodes: tuple[str, ...] = ()
+    """The NodePools whose new nodes take the pod of a DaemonSet then: Karpenter creates none for it."""
     absent: tuple[str, tuple[str, ...]] | None = None
     """A node and the resources, no accelerators, that it does not offer and that alone keep the pod off; None if there is no such node."""
     anew: bool = False

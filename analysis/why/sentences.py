@@ -211,8 +211,10 @@ def comes_to(remedy: Remedy, pods: int = 1) -> Iterator[str]:
         yield words
     if remedy.runs_on:
         yield f"It then fits {list_some(remedy.runs_on)}."
+    if remedy.new_nodes:
+        yield f"It then fits new nodes of NodePool {list_some(remedy.new_nodes)}; Karpenter creates none for a DaemonSet."
     fix = remedy.found.fix
-    if not (remedy.runs_on or remedy.buys or remedy.admits) and fix is not None and fix.place is not None:
+    if not (remedy.runs_on or remedy.new_nodes or remedy.buys or remedy.admits) and fix is not None and fix.place is not None:
         yield "It then waits for a node that lacks its devices now. To find the cause: berth scan"
     for pool, machines in remedy.buys.items():
         name, usd = machines[0] if machines else ("a machine", None)
@@ -285,7 +287,8 @@ def other_workloads(explanation: Explanation, command: str) -> Iterator[str]:
         return
     yield f"Other workloads in {explanation.file}, each checked as if it were alone:"
     for title, outcome in explanation.beside.items():
-        yield f"  {title}: {OUTCOMES[outcome]}; {command} why {title} -f {explanation.file}"
+        typed = "" if " " in title else f"; {command} why {title} -f {explanation.file}"
+        yield f"  {title}: {OUTCOMES[outcome]}{typed}"
 
 
 def describe_place(place: PlaceKind) -> str:

@@ -60,6 +60,7 @@ def explanation_value(found: Explanation) -> dict[str, Any]:
         ],
         "lacks": sentences.patch(found.missing),
         "deniedToday": [_violation(one) for one in found.outgrown],
+        "otherWorkloads": dict(found.beside),
         "notKnown": list(found.unread),
         "platforms": platforms_value(found.platforms),
     }

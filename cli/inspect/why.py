@@ -134,7 +134,12 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     from analysis.admission.manifests import read_manifest
 
     manifests = [read_manifest(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
-    workloads = {f"{manifest.kind.lower()}/{manifest.name}": manifest for manifest in manifests if manifest.subjects}
+    titles = Counter(_title(manifest) for manifest in manifests if manifest.subjects)
+    workloads = {
+        _title(manifest) if titles[_title(manifest)] == 1 else f"{_title(manifest)} (document {manifest.document.index})": manifest
+        for manifest in manifests
+        if manifest.subjects
+    }
     if not workloads:
         raise InputError(file=args.file, message=f"has no pod and no workload that creates pods{_podless(manifests, catalog, chosen)}")
     say_ignored(Counter(full_kind(other.value) for other in manifests if not other.subjects))
@@ -142,11 +147,15 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     read = _FileReader(args, catalog, chosen, pods)
     if args.target or len(workloads) == 1:
         title = _named(args.target, workloads, args.file, catalog) if args.target else next(iter(workloads))
-        return read.explain(title, workloads[title])
-    explanations = {title: read.explain(title, manifest) for title, manifest in workloads.items()}
+        return read.explain(workloads[title])
+    explanations = {title: read.explain(manifest) for title, manifest in workloads.items()}
     outcomes = {title: "denied" if result.state == "denied" else result.outlook for title, result in explanations.items()}
     worst = max(outcomes, key=lambda title: OUTCOMES.index(outcomes[title]))
     return replace(explanations[worst], beside={title: outcome for title, outcome in outcomes.items() if title != worst})
+
+
+def _title(manifest: Manifest) -> str:
+    return f"{manifest.kind.lower()}/{manifest.name}"
 
 
 def _podless(manifests: Sequence[Manifest], catalog: Catalog, chosen: Options) -> str:
@@ -166,10 +175,12 @@ def _named(words: Sequence[str], workloads: Mapping[str, Manifest], file: str, c
 
     type_, name = _target(words)
     kinds = {workload.kind.lower() for workload in kind_of(type_, catalog)} | ({"pod"} if type_.lower() in ("pod", "pods", "po") else set())
-    title = next((title for title, manifest in workloads.items() if manifest.kind.lower() in kinds and manifest.name == name), None)
-    if title is None:
+    matches = [title for title, manifest in workloads.items() if manifest.kind.lower() in kinds and manifest.name == name]
+    if not matches:
         raise InputError(file=file, message=f"has no {type_}/{name}; it has {list_known(workloads, MOST_OBJECTS)}")
-    return title
+    if len(matches) > 1:
+        raise InputError(file=file, message=f"has {len(matches)} objects {type_}/{name}; put the one to explain into a file of its own")
+    return matches[0]
 
 
 class _FileReader:
@@ -180,7 +191,7 @@ class _FileReader:
         self._args, self._catalog, self._chosen, self._pods = args, catalog, chosen, pods
         self._explainers: dict[str, Any] = {}
 
-    def explain(self, title: str, manifest: Manifest) -> Any:
+    def explain(self, manifest: Manifest) -> Any:
         """Return the explanation of one workload."""
         from sources.surroundings import DEPLOYMENT, read_surroundings
 
@@ -190,7 +201,7 @@ class _FileReader:
             around = read_surroundings(origin, manifest.namespace, target, self._catalog, progress.read, may_lack=True)
         if manifest.namespace not in self._explainers:
             self._explainers[manifest.namespace] = _explainer(self._args, around, self._catalog, self._chosen, self._pods)
-        return self._explainers[manifest.namespace].of_manifest(title, manifest, list(around.unread.values()), around)
+        return self._explainers[manifest.namespace].of_manifest(_title(manifest), manifest, list(around.unread.values()), around)
 
 
 def _explainer(args: argparse.Namespace, around: Surroundings, catalog: Catalog, chosen: Options, pods: Sequence[Raw]) -> Any:

@@ -16,6 +16,7 @@ from policies.document import Document
 from policies.placement.fleet import fleet_of
 from policies.state.updater import Options, Updater
 from tests.support.generators.random_worlds import catalog
+from tests.support.scheduling.node_pools import AWS, node_pool, of_families
 
 Raw = dict[str, Any]
 GPU = "nvidia.com/gpu"
@@ -42,7 +43,7 @@ def limit_range(**amounts: Any) -> Raw:
 
 def explained(value: Raw, *nodes: Raw, facts: tuple[Raw, ...] = ()) -> Explanation:
     changes = {(one["kind"], one["metadata"]["namespace"], one["metadata"]["name"]): one for one in facts}
-    snapshot = Updater(catalog(), Options()).apply(changes).snapshot
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply(changes).snapshot
     fleet = fleet_of(nodes, catalog=catalog(), tables=snapshot.tables, occupants=())
     manifest = read_manifest(Document(file="f.yaml", value=value), catalog(), "n")
     return Explainer(Admission(snapshot), fleet, prices(catalog())).of_manifest("w/w", manifest, ())
@@ -116,3 +117,11 @@ def test_a_change_that_policies_admit_and_a_quota_refuses_is_not_proposed() -> N
     assert (free.state, free.value is None) == ("denied", False)
     refused = explained(value, node(**{GPU: 8}), facts=(policy, quota))
     assert (refused.state, refused.value) == ("denied", None)
+
+
+def test_karpenter_creates_no_node_for_a_daemon_set() -> None:
+    """Nodes that it creates for other pods get one."""
+    found = explained(workload("DaemonSet", {"cpu": 1}, nodeSelector={"zone": "q"}), node_pool("gpu", requirements=[of_families("g5")]))
+    assert found.remedy is not None
+    assert (found.remedy.new_nodes, dict(found.remedy.buys)) == (("gpu",), {})
+    assert "It then fits new nodes of NodePool gpu; Karpenter creates none for a DaemonSet." in shown(found)
