@@ -190,10 +190,11 @@ class Catalog:
                 return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile, parts=parts)
         return None
 
-    def name_devices(self, vendors: Collection[str]) -> str:
-        """Return the noun for devices of these vendors, in plural; ``devices`` if it differs or is not known."""
+    def name_devices(self, vendors: Collection[str], count: str = "") -> str:
+        """Return the noun for devices of these vendors, ``devices`` if it differs or is not known. ``count``: their number, if known."""
         nouns = {self.nouns.get(vendor, "devices") for vendor in vendors}
-        return nouns.pop() if len(nouns) == 1 else "devices"
+        noun = nouns.pop() if len(nouns) == 1 else "devices"
+        return noun.removesuffix("s") if count == "1" else noun
 
     def measure(self, name: str) -> Measure | None:
         """Return the measure that a resource of this name is, or None if it is a device or no accelerator."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from catalog import Catalog
 from cli.output import stderr
 from cli.terminal.progress import reading
+from kube.karpenter import describe_removed
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import QUEUES, Options
@@ -175,6 +176,8 @@ def say_ignored(ignored: Mapping[str, int]) -> None:
     if ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(ignored.items()))
         stderr.say(f"ignored in the files: {counted}")
+    for sentence in describe_removed(ignored):
+        stderr.say(sentence)
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ pkg/providers/instancetype/types.go)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
@@ -13,6 +13,19 @@ from typing import Any, NamedTuple, TypeGuard
 from kube.labels import integer
 from kube.requests import PODS, amounts, to_units
 from kube.tree import map_at, maps_in, text_of
+
+SUCCESSORS: Mapping[str, str] = {
+    "Provisioner.karpenter.sh": "NodePool",
+    "AWSNodeTemplate.karpenter.k8s.aws": "EC2NodeClass",
+    "Machine.karpenter.sh": "NodeClaim",
+}
+"""Kinds that no Karpenter since 0.33 reads -> the kind that took the place of each (Karpenter's migration guide to v1beta1, 0.32)."""
+
+
+def describe_removed(kinds: Iterable[str]) -> list[str]:
+    """Return a sentence about each of these kinds that no Karpenter reads any more."""
+    removed = sorted(SUCCESSORS.keys() & {*kinds})
+    return [f"Karpenter since 0.33 does not read {kind}: replace it with {SUCCESSORS[kind]}" for kind in removed]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, NamedTuple
 
-from kube.pod import CONTAINERS, GRACE, REQUIRED
+from kube.pod import CONTAINERS, GRACE, REQUIRED, TERMS
 from kube.tree import LARGEST, Path, Raw, map_at, text_of, value_at
 
 GRACE_SECONDS = 30
@@ -63,6 +63,8 @@ _JOB_LABELS = {
 }
 _REPLICA_SET = _service_account("replicaset-controller")
 _JOB = _service_account("job-controller")
+DAEMONS = _service_account("daemon-set-controller")
+"""The user who creates the pods of DaemonSets."""
 JOB_TEMPLATE = ("spec", "jobTemplate")
 CONTROLLERS: Mapping[tuple[str, str], PodMaker] = {
     ("apps", "Deployment"): PodMaker(
@@ -81,7 +83,7 @@ CONTROLLERS: Mapping[tuple[str, str], PodMaker] = {
     ("apps", "DaemonSet"): PodMaker(
         owner=("apps/v1", "DaemonSet"),
         labels={"controller-revision-hash": _HASH, "pod-template-generation": "1"},
-        user=_service_account("daemon-set-controller"),
+        user=DAEMONS,
         pinned=True,
     ),
     ("batch", "Job"): PodMaker(owner=("batch/v1", "Job"), labels=_JOB_LABELS, user=_JOB),
@@ -136,6 +138,23 @@ def _pinned(spec: Raw) -> Raw:
     affinity = spec.get("affinity") or {}
     node = affinity.get("nodeAffinity") or {}
     return {**spec, "affinity": {**affinity, "nodeAffinity": {**node, REQUIRED: {"nodeSelectorTerms": [_ITS_NODE]}}}}
+
+
+def is_pinned(pod: Mapping[str, Any]) -> bool:
+    """Return whether a pod is one of a DaemonSet's template, whose node the controller has not picked."""
+    return bool(value_at(pod, TERMS) == [_ITS_NODE])
+
+
+def pinned(pod: Mapping[str, Any]) -> Raw:
+    """Return a pod with the term that the DaemonSet controller writes."""
+    return {**pod, "spec": _pinned(pod["spec"])}
+
+
+def unpinned(pod: Mapping[str, Any], template: Mapping[str, Any]) -> Raw:
+    """Return a pod of a DaemonSet with the affinity of its template, by which the controller picks its nodes."""
+    spec = {key: value for key, value in pod["spec"].items() if key != "affinity"}
+    affinity = map_at(template, "spec", "affinity")
+    return {**pod, "spec": {**spec, "affinity": affinity} if affinity else spec}
 
 
 def bare_pod(manifest: Mapping[str, Any], namespace: str) -> Raw:

@@ -14,6 +14,8 @@ from cluster.watch.kinds import DAEMONS, NODE_CLASSES, OWNERS, PODS, QUEUES, QUO
 from cluster.watch.kinds import KINDS as FOLLOWED
 from cluster.watch.listing import Progress, Survey
 from cluster.watch.trims import PodTrim
+from kube.karpenter import describe_removed
+from kube.templates import full_kind
 from kube.tree import Raw
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS, NAMESPACE_LIMITS, ClusterFacts
@@ -27,7 +29,7 @@ def read_scanned(origin: Origin, namespace: str | None, catalog: Catalog, progre
     """Read all namespaces, or one.
 
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read, for the first file that can't be
-    read, and where files have no pod, no node and no NodePool.
+    read, and where files have nothing to scan.
     """
     if origin.dumps:
         return scan_dump(values_of(origin.dumps), ", ".join(origin.dumps), namespace, catalog)
@@ -37,10 +39,11 @@ def read_scanned(origin: Origin, namespace: str | None, catalog: Catalog, progre
 def scan_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: Catalog) -> Cluster:
     """Return the cluster that was dumped; what the dump must lack is named as not read.
 
-    Raises InputError, about ``file``, where there is no pod, no node and no NodePool.
+    Raises InputError, about ``file``, where there is nothing to scan: no pod, no node, no NodePool and no ResourceQuota.
     """
-    if not any(value.get("kind") in ("Pod", "Node", "NodePool") for value in values):
+    if not any(value.get("kind") in ("Pod", "Node", "NodePool", QUOTAS.kind) for value in values):
         message = "has no Pod, Node or NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
+        message = "; ".join((message, *describe_removed(map(full_kind, values))))
         raise InputError(file=file, message=message)
     return cluster_of(of_values(values, (*OURS, *scanned_kinds(catalog)), namespace), namespace)
 

@@ -46,9 +46,17 @@ def _quotas(known: ClusterFacts, namespace: str) -> list[ResourceQuota]:
 
 def find_refusals(manifest: Manifest, subject: ManifestPod, pod: Raw, known: ClusterFacts) -> tuple[Refusal, ...]:
     """Return what LimitRanges and ResourceQuotas refuse of a pod of a manifest. ``pod``: as policies leave it."""
-    namespace, spec = subject.review.namespace, map_at(pod, "spec")
-    quotas = _quotas(known, namespace)
-    pods = pods_at_once(manifest.value, subject.template)
+    return _refusals(pod, subject.review.namespace, known, pods_at_once(manifest.value, subject.template))
+
+
+def pod_refusals(pod: Raw, namespace: str, known: ClusterFacts, *, pods: int) -> tuple[Refusal, ...]:
+    """Return what LimitRanges and ResourceQuotas of a namespace refuse of a pod that is about to be created: with its default amounts.
+    ``pods``: as many as this one are created."""
+    return _refusals(with_defaults(pod, _ranges(known, namespace)), namespace, known, pods)
+
+
+def _refusals(pod: Raw, namespace: str, known: ClusterFacts, pods: int) -> tuple[Refusal, ...]:
+    spec, quotas = map_at(pod, "spec"), _quotas(known, namespace)
     claimed = _claimed(spec, namespace, known) if quotas else {}
     return (*limit_range_refusals(spec, _ranges(known, namespace)), *quota_refusals(spec, quotas, pods=pods, claimed=claimed))
 

@@ -92,7 +92,7 @@ def describe_verdict(outcome: ManifestResult) -> str:
         edited = f", and admitted with {counted(outcome.edits, 'edit')}" if outcome.edits else ""
         return f"used as facts about the cluster{edited}"
     if not outcome.pods:
-        return f"not checked: {_why_not(outcome)}"
+        return f"not checked: {describe_podless(outcome)}"
     beside = _beside(outcome.unjudged)
     if not any(pod.is_evaluated for pod in outcome.pods):
         itself = " itself" if any(pod.subject.elsewhere for pod in outcome.pods) else ""
@@ -101,7 +101,8 @@ def describe_verdict(outcome: ManifestResult) -> str:
     return f"{admitted}; not checked: it {beside}" if beside else admitted
 
 
-def _why_not(outcome: ManifestResult) -> str:
+def describe_podless(outcome: ManifestResult) -> str:
+    """Return why an object has no pod to check."""
     manifest = outcome.manifest
     beside = _beside(outcome.unjudged)
     if not beside:

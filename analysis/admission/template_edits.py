@@ -14,12 +14,24 @@ from analysis.admission.patch_applier import apply_patch
 from kube.tree import MISSING, Path, TreePatch, value_at
 from policies.verdict import Edit
 
+_REQUESTS: Path = ("resources", "requests")
+"""The path of its requests in a container."""
+
 
 def project(template: Any, edits: Sequence[Edit]) -> Any:
     """Return the template with the edits. The given one is not changed, and parts that no edit touches are
     shared."""
     start = _with_metadata_first(template, edits)
     return apply_patch(start, _operations(start, edits))
+
+
+def written_edits(template: Any, edits: Sequence[Edit]) -> Iterator[Edit]:
+    """Yield the edits of what stands in a template: without those of requests that defaulting fills in there, before and after."""
+    after = project(template, edits)
+    for edit in edits:
+        before = value_at(template, edit.path, MISSING)
+        if edit.path[3:5] != _REQUESTS or edit.path[:1] != ("spec",) or value_at(after, edit.path, MISSING) is not before:
+            yield edit._replace(op="add") if edit.op == "replace" and before is MISSING else edit
 
 
 def _with_metadata_first(template: Any, edits: Sequence[Edit]) -> Any:
@@ -41,7 +53,7 @@ def _operations(template: Any, edits: Sequence[Edit]) -> list[dict[str, Any]]:
             patch.apply(edit)
         elif edit.op == "replace":
             patch.apply(edit._replace(op="add"))
-    for container in dict.fromkeys(edit.path[:3] for edit in edits if edit.path[3:5] == ("resources", "requests")):
+    for container in dict.fromkeys(edit.path[:3] for edit in edits if edit.path[3:5] == _REQUESTS):
         for path in _defaulted_requests(template, patch.tree, container):
             patch.apply(Edit(op="remove", path=path, value=None, rule="defaults", policies=()))
     return patch.operations
@@ -52,7 +64,7 @@ def _defaulted_requests(before: Any, after: Any, container: Path) -> Iterator[Pa
 
     If the author wrote no requests and all are such, yield the path of the whole map.
     """
-    path = (*container, "resources", "requests")
+    path = (*container, *_REQUESTS)
     written, requests = _map_at(before, path), _map_at(after, path)
     limits = _map_at(after, (*container, "resources", "limits"))
     if any(name not in requests for name in written):

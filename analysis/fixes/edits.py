@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 from kube.pod import POD_LEVEL, containers_of
-from kube.requests import requests, to_units
+from kube.requests import requests, to_units, write_units
 from kube.tree import Path, ReadOnly, TreePatch, map_at, remove_at, value_at
 from policies.verdict import Edit
 
@@ -96,7 +96,9 @@ def _capped(pod: ReadOnly, name: str, chosen: Sequence[Path], cap: int) -> tuple
 
 def _written(pod: ReadOnly, name: str, place: Path, value: int) -> Iterator[Edit]:
     """Yield the request; of what may not be overcommitted the limit too (pkg/apis/core/v1/validation ``ValidateResourceRequirements``)."""
-    text = f"{value}m" if name == "cpu" else str(value)
+    text = write_units(name, value)
+    if to_units(name, text) != value:  # rounded
+        text = str(value)
     if name in (value_at(pod, (*place, "limits")) or ()) and ("/" in name or name.startswith("hugepages-")):
         yield put((*place, "limits", name), text, "replace")
     yield put((*place, "requests", name), text, "replace" if name in (value_at(pod, (*place, "requests")) or ()) else "add")

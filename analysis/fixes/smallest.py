@@ -20,6 +20,7 @@ from policies.verdict import Edit, Violation
 
 Admit = Callable[[ReadOnly], AdmittedPod]
 """Returns what becomes of a pod."""
+Creatable = Callable[[ReadOnly], bool]
 REPAIRED: tuple[Kind, ...] = ("missing", "in-flight")
 """Blockers that end when somebody repairs a node: no change to a pod ends them, and none is better than one that is for nothing else."""
 MOST_OF_ONE = 64
@@ -46,18 +47,22 @@ class SearchResult:
     fix: PodChange | None
     forbidden: tuple[Violation, ...] = ()
     """Why policies deny a change of fewer steps, or the only one."""
+    refused: bool = False
+    """True if a place takes the pod with a change, and LimitRanges or ResourceQuotas of its namespace then refuse it."""
     admits: bool = False
     """True if the pod is denied as it is, and policies admit it with the change."""
     then: Outlook | None = None
     """What a pod that policies deny, or that selects by a misspelt value, comes to with the change; None if that is not known."""
 
 
-def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> SearchResult:
+def smallest(
+    pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED, creatable: Creatable = lambda _: True
+) -> SearchResult:
     """Return the change with the fewest steps; among these the gentlest, and a node before a NodePool.
 
     ``pod``: as its author wrote it; it is judged as it would be admitted. A pod that has a place needs none: its change has no
-    step. ``most``: changes that are judged. Where the pod selects by a misspelt value, a change that writes the nearest known one comes
-    before all others: that is what its author meant.
+    step. ``most``: changes that are judged. ``creatable``: whether the limits of the namespace let a pod be created. Where the pod
+    selects by a misspelt value, a change that writes the nearest known one comes before all others: that is what its author meant.
     """
     admitted = admit(pod)
     if admitted.violations:
@@ -65,24 +70,27 @@ def smallest(pod: ReadOnly, fleet: Fleet, catalog: Catalog, admit: Admit, most: 
     respelt = _respelt(pod, admitted)
     if respelt is not None:
         then = admit(changed(pod, respelt.edits))
-        further = _first(pod, _after(respelt, pod, then, fleet, catalog), fleet, admit, most)
+        further = _first(pod, _after(respelt, pod, then, fleet, catalog), fleet, admit, most, creatable)
         if further.fix is not None:
             return further
         if not then.violations and best(then.pod, fleet) == "unknown":
             return SearchResult(fix=respelt, then="unknown")
-    return _first(pod, _candidates(pod, admitted.pod, fleet, catalog), fleet, admit, most)
+    return _first(pod, _candidates(pod, admitted.pod, fleet, catalog), fleet, admit, most, creatable)
 
 
-def _first(pod: ReadOnly, candidates: Iterator[PodChange], fleet: Fleet, admit: Admit, most: int) -> SearchResult:
+def _first(pod: ReadOnly, candidates: Iterator[PodChange], fleet: Fleet, admit: Admit, most: int, creatable: Creatable) -> SearchResult:
     """Return the first change by which its place takes the pod."""
     forbidden: tuple[Violation, ...] = ()
+    refused = False
     for fix in islice(candidates, most):
         then = admit(changed(pod, fix.edits))
         if then.violations:
             forbidden = forbidden or then.violations
         elif fix.place is not None and not _lasting(blockers(then.pod, fix.place, fleet)):
-            return SearchResult(fix=fix, forbidden=forbidden)
-    return SearchResult(fix=None, forbidden=forbidden)
+            if not fix.steps or creatable(then.pod):
+                return SearchResult(fix=fix, forbidden=forbidden)
+            refused = True
+    return SearchResult(fix=None, forbidden=forbidden, refused=refused)
 
 
 def _respelt(pod: ReadOnly, admitted: AdmittedPod) -> PodChange | None:

@@ -12,7 +12,7 @@ from analysis.fixes.edits import changed, holders, lower_amount, put, remove, re
 from catalog import Catalog
 from catalog.names import CatalogNames
 from kube.pod import NODE_SELECTOR, TERMS, TOLERATIONS, containers_of
-from kube.requests import PODS, is_native
+from kube.requests import PODS, is_native, to_units
 from kube.scheduling import Blocker
 from kube.tree import Path, ReadOnly, map_at, maps_in, value_at
 from policies.fixes import Fix, FixKind
@@ -143,12 +143,16 @@ def _amounts(short: Sequence[Blocker], pod: ReadOnly, offered: Offered, catalog:
 
 
 def _others(name: str, pod: ReadOnly, most: Mapping[str, int], catalog: Catalog) -> Iterator[str]:
-    """Yield the other names of devices of one vendor that the place has, whole devices first."""
+    """Yield the other names of devices of one vendor that the place has, whole devices first. A container that requests several whole
+    devices gets no parts in their place: one program cannot use several parts as it uses several devices."""
     asked = catalog.resource(name)
     held = [found for _, found in holders(name, pod)]
+    is_several = any((to_units(name, found[name]) or 0) > 1 for found in held)
     for one in sorted(most, key=lambda one: (one not in catalog.whole.values(), one)) if asked is not None and held else ():
         other = catalog.resource(one)
         if other is None or asked is None or other.vendor != asked.vendor or other.kind in ("part", "dra"):
+            continue
+        if is_several and asked.kind == "gpu" and other.kind != "gpu":
             continue
         if one != name and most[one] > 0 and not any(one in found for found in held):
             yield one

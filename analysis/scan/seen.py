@@ -18,7 +18,19 @@ from analysis.scan.machines import Machines, split_product
 from analysis.scan.objects_read import Cluster
 from catalog import Catalog, Gpu, Resource
 from catalog.prices import Prices
-from kube.labels import AKS_GROUP, EKS_GROUP, GKE_GROUP, GPU_COUNT, GPU_PRODUCT, GPU_REPLICAS, INSTANCE_TYPE, MIG_PREFIX, NODE_POOL
+from kube.labels import (
+    AKS_GROUP,
+    AMD_PARTITION,
+    AMD_PREFIX,
+    EKS_GROUP,
+    GKE_GROUP,
+    GPU_COUNT,
+    GPU_PRODUCT,
+    GPU_REPLICAS,
+    INSTANCE_TYPE,
+    MIG_PREFIX,
+    NODE_POOL,
+)
 from kube.node import Node, label_number
 from kube.pod import Pod, PodError
 from kube.requests import Amounts, requests
@@ -26,7 +38,7 @@ from kube.taints import Taint
 from kube.templates import group_of
 from kube.tree import LARGEST, Raw, map_at
 from policies.facts.platform_detection import home, newer
-from policies.placement.expected_devices import MissingDevices, expected_devices, missing_devices
+from policies.placement.expected_devices import SLICES, MissingDevices, expected_devices, missing_devices
 from policies.placement.fleet import Fleet, fleet_of
 from policies.planning import devices
 from policies.pods.fractions import FRACTIONS
@@ -216,9 +228,22 @@ def _gpus(node: Node, labels: Mapping[str, str], parts: Mapping[str, Fraction], 
             others[resource.vendor] = min(node.offered(name) or LARGEST, others.get(resource.vendor, LARGEST))
         else:
             whole += part * node.offered(name)
+    if expected is not None and expected.key == GPU_COUNT and expected.number and any(_is_cut(name, catalog) for name in parts):
+        # the label counts GPUs that are cut too; sizes of slices are rounded up
+        return max(expected.number, ceil(whole - _cut(node, parts, catalog)))
     counted = ceil(whole) + sum(count for count in others.values() if count < LARGEST)
     most = max(counted or published, (expected.number or 0) if expected is not None else 0)
     return most or (None if expected is not None else 0)
+
+
+def _is_cut(name: str, catalog: Catalog) -> bool:
+    resource = catalog.resource(name)
+    return resource is not None and resource.kind in SLICES
+
+
+def _cut(node: Node, parts: Mapping[str, Fraction], catalog: Catalog) -> Fraction:
+    """Return the part of GPUs that a node's slices are together."""
+    return sum((part * node.offered(name) for name, part in parts.items() if _is_cut(name, catalog)), Fraction(0))
 
 
 def _devices(amounts: Amounts, catalog: Catalog) -> dict[str, int]:
@@ -236,6 +261,9 @@ def _part(name: str, node: Node, labels: Mapping[str, str], gpu: Gpu | None, cat
         return gpu.share(profile) / _replicas(labels, resource)
     if resource.kind not in ("gpu", "shared"):
         return devices.share(resource, catalog)[0]
+    partition = catalog.resource(f"{AMD_PREFIX}{labels.get(AMD_PARTITION, '')}")
+    if partition is not None and partition.vendor == resource.vendor:
+        return devices.share(partition, catalog)[0]
     if node.registered and offered > len(node.registered):
         return Fraction(len(node.registered), offered)
     expected = expected_devices(labels, catalog)

@@ -13,8 +13,9 @@ from analysis.fixes.admitted import smallest_admitted
 from analysis.fixes.edits import changed
 from analysis.fixes.smallest import SearchResult
 from analysis.why import fixes
-from kube.tree import Raw
-from policies.placement.fleet import OUTLOOKS, Fleet, best
+from analysis.why.places import placed_result, refused_outlook
+from kube.tree import Path, Raw
+from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best
 from policies.verdict import Violation
 
 MOST_TEMPLATES = 16
@@ -31,14 +32,26 @@ class DeniedTemplate(NamedTuple):
     """Its pod with the change, as it is admitted; as it is now where there is no change."""
 
 
-def decisive(outcome: ManifestResult, fleet: Fleet | None) -> PodResult:
-    """Return the pod on which it depends whether an object runs: the first that policies deny, or else, of those that ask for
-    accelerators, the one with the worst outlook: a launcher finds a place long before its workers. The manifest has one at least."""
+def decisive(outcome: ManifestResult, fleet: Fleet | None) -> tuple[PodResult, tuple[Path, ...]]:
+    """Return the pod on which it depends whether an object runs, and the other templates that can never run as they are written.
+
+    The pod is the first that policies deny, or else the one with the worst outlook; of several, one that asks for accelerators. The
+    manifest has one at least.
+    """
     pods = outcome.pods[:MOST_TEMPLATES]
     denied = next((pod for pod in pods if pod.violations), None)
     if denied is not None or len(pods) == 1:
-        return denied or pods[0]
-    return max(pods, key=lambda pod: (pod.is_evaluated, OUTLOOKS.index("now" if fleet is None else best(pod.pod, fleet))))
+        return denied or pods[0], ()
+    outlooks = [_outlook_of(pod, fleet) for pod in pods]
+    first = max(range(len(pods)), key=lambda number: (OUTLOOKS.index(outlooks[number]), pods[number].is_evaluated, -number))
+    never = (pod.subject.template for number, pod in enumerate(pods) if number != first and outlooks[number] == "never")
+    return pods[first], tuple(never)
+
+
+def _outlook_of(result: PodResult, fleet: Fleet | None) -> Outlook:
+    """Return the outlook of the pod of one template, by the limits of its namespace and by places."""
+    by_place: Outlook = "now" if fleet is None else best(placed_result(result).pod, fleet)
+    return max(refused_outlook(result.refusals), by_place, key=OUTLOOKS.index)
 
 
 def fix_templates(outcome: ManifestResult, admission: Admission, fleet: Fleet | None, most: int) -> list[DeniedTemplate]:

@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from analysis.admission.manifest_results import AuthorWarning, ManifestResult, PodResult, admit_manifest, author_warnings
 from analysis.admission.manifests import Manifest, ManifestPod
-from analysis.admission.namespace_limits import find_unchecked
+from analysis.admission.namespace_limits import find_unchecked, pod_refusals
 from analysis.admission_preview import Admission
 from analysis.audit.audited_decision import AuditedDecision, audit_pod
 from analysis.audit.stored_pod import StoredPod, stored, widest
 from analysis.conditions.server_options import UsedPlatforms
 from analysis.fixes.edits import changed
-from analysis.fixes.smallest import MOST_TRIED, PodChange, SearchResult, runs, smallest
+from analysis.fixes.smallest import MOST_TRIED, Admit, PodChange, SearchResult, runs, smallest
 from analysis.fixes.steps import edits_of, steps_of
 from analysis.kueue import places, scheduler_limits
 from analysis.reviews import audience
 from analysis.why import denied, fixes, queued, rollouts
-from analysis.why.explanation import Explanation, PlaceKind, Remedy, State
+from analysis.why.explanation import Explanation, Remedy, State
 from analysis.why.gates import read_gates
+from analysis.why.places import (
+    absent_resources,
+    admit_pinned,
+    count_alike,
+    describe_group,
+    describe_pool,
+    placed_result,
+    refused_outlook,
+    requested_fraction,
+)
 from analysis.why.surroundings import Surroundings
 from analysis.why.told import collect_messages, is_unanswered
-from catalog.prices import MODEL_KEYS, Prices
-from kube.labels import INSTANCE_TYPE
-from kube.namespace_limits.refusal import Refusal
-from kube.node import NodeGroup
+from catalog.prices import Prices
 from kube.pod import DEFAULT_SCHEDULER, FINISHED, Pod, PodError
+from kube.requests import COMPUTE
 from kube.scheduling import Wants, wants
-from kube.templates import group_of, pods_at_once
-from kube.tree import Raw, map_at, maps_in, text_of
+from kube.templates import DAEMONS, group_of, pods_at_once
+from kube.tree import Raw, ReadOnly, map_at, maps_in, text_of
 from policies.engine import arrived
 from policies.patch.record import APPLIED, read_summary, recorded
 from policies.placement import pool_blockers
-from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
+from policies.placement.fleet import OUTLOOKS, Fleet, Outlook, best
 from policies.placement.pools import Pool
 from policies.placement.together import room_for
 from policies.placement.unchecked import Unchecked, in_order
@@ -45,6 +54,7 @@ from policies.request import Request
 from policies.rules.requests_match_limits import denied_amounts
 from policies.state.snapshot import NamespaceFacts
 from policies.verdict import Violation
+from policies.workloads.parts import placed
 
 
 class Explainer:
@@ -97,7 +107,7 @@ class Explainer:
             base = replace(base, warnings=self._warnings(outcome))
         if pod is None:
             return base if outcome is None else self._of_outcome(base, outcome)
-        waiting = _count_alike(wants(one) for one in pods if _waits(one))
+        waiting = count_alike(wants(one) for one in pods if _waits(one))
         alike = next((count for wanted, count in waiting if wanted == wants(pod)), 1)
         base = replace(base, **_of_pod(pod), pods=alike, gates=read_gates(pod, self._snapshot.catalog))
         as_stored = stored(pod, widest(self._snapshot.catalog))
@@ -106,11 +116,13 @@ class Explainer:
             return _admitted(base, pod, one)
         if outcome is not None:
             base = replace(base, edits=_made_from(pod, outcome).edits)
-        placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
+        placed = self._placed(replace(base, missing=one.missing if one is not None else ()), pod)
         if placed.outlook != "now":
             placed = replace(placed, rollout=rollouts.find_rollout(asked, pod, placed.where))
         if outcome is not None:
-            return _gated(self._together(self._remedied(placed, outcome.manifest, _made_from(pod, outcome).subject), waiting))
+            return _gated(
+                self._together(self._remedied(placed, outcome.manifest, placed_result(_made_from(pod, outcome)).subject), waiting)
+            )
         written = as_written(pod, as_stored, facts)
         if written is not None:
             admitted = (self._advised or self._admission).of(written)
@@ -145,9 +157,10 @@ class Explainer:
         return tuple(own)
 
     def _of_outcome(self, base: Explanation, outcome: ManifestResult) -> Explanation:
-        pod = denied.decisive(outcome, self._fleet)
+        pod, others = denied.decisive(outcome, self._fleet)
         if pod.violations:
             return self._admissible(replace(base, state="denied", denials=pod.violations, policies=pod.matched), outcome)
+        pod = placed_result(pod)
         said = () if outcome.queue is None else outcome.queue.remarks
         base = replace(
             base,
@@ -156,40 +169,49 @@ class Explainer:
             edits=pod.edits,
             refusals=pod.refusals,
             gates=read_gates(pod.pod, self._snapshot.catalog),
-            unchecked=tuple(self._unchecked_before(outcome.manifest, pod.pod)),
+            unchecked=tuple(self._unchecked_before(outcome.manifest, pod)),
             pods=pods_at_once(outcome.manifest.value, pod.subject.template),
+            template=pod.subject.template if len(outcome.pods) > 1 else (),
+            other_templates=others,
         )
         if base.state == "denied":
             return base
         if base.state == "proposed" and (invalid := [*_invalid(outcome)]):
             return self._corrected(base, outcome.manifest, invalid)
-        placed = self._placed(base, wants(pod.pod))
-        before = max(_refused_outlook(pod.refusals), places.queue_outlook(said), key=OUTLOOKS.index)
+        placed = self._placed(base, pod.pod)
+        before = max(refused_outlook(pod.refusals), places.queue_outlook(said), key=OUTLOOKS.index)
         if before == "never":
             return replace(placed, outlook="never")
         if before != "now":
             return _at_best(placed, before)
-        each = [(wants(one.pod), pods_at_once(outcome.manifest.value, one.subject.template)) for one in outcome.pods]
+        each = [(wants(placed_result(one).pod), pods_at_once(outcome.manifest.value, one.subject.template)) for one in outcome.pods]
         return _gated(self._together(self._remedied(placed, outcome.manifest, pod.subject), each))
 
-    def _unchecked_before(self, manifest: Manifest, pod: Raw) -> Iterator[Unchecked]:
-        """Yield what decides whether pods of a manifest are created or leave their queue, and is not known."""
-        known = self._snapshot.cluster
+    def _unchecked_before(self, manifest: Manifest, result: PodResult) -> Iterator[Unchecked]:
+        """Yield what decides about pods of a manifest before places do, and is not known."""
+        known, pod = self._snapshot.cluster, result.pod
+        if not result.subject.is_template and not wants(pod).requests.keys() & set(COMPUTE):
+            yield "addedAmounts"
         yield from find_unchecked(manifest.namespace, known)
         in_kueue = QUEUE_NAME in map_at(manifest.value, "metadata", "labels")
         is_known = places.knows_queue(manifest.value, manifest.namespace, known) if in_kueue else True
         if not (is_known and scheduler_limits.knows_limits(manifest.value, pod, known)):
             yield "queues"
 
-    def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
+    def _placed(self, base: Explanation, pod: Raw) -> Explanation:
+        wanted = wants(pod)
+        fraction = () if wanted.scheduler == DEFAULT_SCHEDULER else requested_fraction(pod)
         unchecked = {*base.unchecked, *wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else ("scheduler",))}
         if self._fleet is None:
             return replace(base, unchecked=in_order({*unchecked, "nodes"}))
         unchecked.update(self._fleet.unchecked(wanted))
-        where = [_of_group(wanted, group, self._fleet) for group in self._fleet.groups]
-        where += [_of_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
+        where = [describe_group(wanted, group, self._fleet, fraction) for group in self._fleet.groups]
+        where += [describe_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
         where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
-        return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unchecked=in_order(unchecked))
+        outlook = best(wanted, self._fleet)
+        if fraction and where and all(place.outlook == "never" for place in where):
+            outlook = "unknown"  # another scheduler decides
+        return replace(base, where=tuple(where), outlook=outlook, unchecked=in_order(unchecked))
 
     def _together(self, base: Explanation, pods: Sequence[tuple[Wants, int]]) -> Explanation:
         """Return the explanation with the room for all these pods, if there is more than one."""
@@ -203,28 +225,48 @@ class Explainer:
         if self._fleet is None or subject is None or base.outlook == "now":
             return base
         request = subject if isinstance(subject, Request) else subject.review
-        admit = self._searched.changes_of(request)
-        found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
-        anew = found.fix is not None and not found.fix.steps and bool(base.missing)
+        admit = self._admits(request)
+        creatable = self._creatable(base, manifest, subject)
+        result = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries, creatable)
+        anew = result.fix is not None and not result.fix.steps and bool(base.missing)
         if anew:
-            admit = self._searched.changes_of(request, edited=False)
-            found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
-        if found.fix is None or not found.fix.steps:
-            return replace(base, remedy=Remedy(found=found, anew=anew))
-        then = admit(changed(request.pod, found.fix.edits)).pod
-        value = (
-            fixes.pod(request.pod, found.fix.edits)
-            if manifest is None or isinstance(subject, Request)
-            else fixes.fix_workload(manifest, subject, found.fix.edits)
-        )
-        return self._with(replace(base, remedy=Remedy(found=found, anew=anew)), value, then)
+            admit = self._admits(request, edited=False)
+            result = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries, creatable)
+        if result.fix is None or not result.fix.steps:
+            absent = absent_resources(base.where, self._snapshot.catalog) if result.fix is None else None
+            return replace(base, remedy=Remedy(found=result, anew=anew, absent=absent))
+        then = admit(changed(request.pod, result.fix.edits)).pod
+        if manifest is None or isinstance(subject, Request):
+            return self._with(replace(base, remedy=Remedy(found=result, anew=anew)), fixes.pod(request.pod, result.fix.edits), then)
+        value = fixes.fix_workload(manifest, subject, result.fix.edits)
+        remedy = Remedy(found=result, anew=anew, shown=fixes.edits_of_author(subject, result.fix.edits), **_position(subject))
+        return self._with(replace(base, remedy=remedy), value, then)
+
+    def _admits(self, request: Request, *, edited: bool = True) -> Admit:
+        """Return what becomes of a changed pod; of a DaemonSet's as its controller creates it."""
+        admit = self._searched.changes_of(request, edited=edited)
+        return admit_pinned(admit) if request.user == DAEMONS else admit
+
+    def _creatable(self, base: Explanation, manifest: Manifest | None, subject: ManifestPod | Request) -> Callable[[ReadOnly], bool]:
+        """Return whether LimitRanges and ResourceQuotas let a changed pod be created. Quotas count the pods of the cluster already: of
+        those only what no quota ever lets in is refused."""
+        worst: Outlook = "now" if base.state == "proposed" else "later"
+        template = () if isinstance(subject, Request) else subject.template
+        pods = 1 if manifest is None else pods_at_once(manifest.value, template)
+
+        def creatable(pod: ReadOnly) -> bool:
+            refusals = pod_refusals(dict(pod), base.namespace, self._snapshot.cluster, pods=pods)
+            return OUTLOOKS.index(refused_outlook(refusals)) <= OUTLOOKS.index(worst)
+
+        return creatable
 
     def _admissible(self, base: Explanation, outcome: ManifestResult) -> Explanation:
         """Search the smallest change of a manifest by which policies admit its pods."""
         every = denied.fix_templates(outcome, self._searched, self._fleet, self._tries)
         denials = {violation.key: violation for one in every for violation in one.denials}
         base = replace(base, denials=tuple(denials.values()) or base.denials)
-        if not every or any(one.found.fix is None for one in every):
+        refused = any(not self._creatable(base, outcome.manifest, one.subject)(one.then) for one in every)
+        if not every or refused or any(one.found.fix is None for one in every):
             return replace(base, remedy=Remedy(found=SearchResult(fix=None)))
         return self._with_all(base, outcome.manifest, every)
 
@@ -250,7 +292,8 @@ class Explainer:
         """Return the explanation with the change of all templates."""
         first, *others = every
         beside = tuple((template.subject.template, template.found.fix) for template in others if template.found.fix is not None)
-        base = replace(base, remedy=Remedy(found=first.found, beside=beside))
+        edits = () if first.found.fix is None else fixes.edits_of_author(first.subject, first.found.fix.edits)
+        base = replace(base, remedy=Remedy(found=first.found, shown=edits, beside=beside, **_position(first.subject)))
         return self._with(base, denied.apply_fixes(manifest, every), first.then)
 
     def _with(self, base: Explanation, value: dict[str, Any], then: Mapping[str, Any]) -> Explanation:
@@ -273,15 +316,9 @@ class Explainer:
         return tuple(sorted(prices.items(), key=lambda one: (one[1] is None, one[1] or 0.0, one[0])))
 
 
-def _count_alike(pods: Iterable[Wants]) -> list[tuple[Wants, int]]:
-    """Return each kind of pod with the number of such pods; a workload has a few kinds."""
-    kinds: list[Wants] = []
-    counts: Counter[int] = Counter()
-    for wanted in pods:
-        if wanted not in kinds:
-            kinds.append(wanted)
-        counts[kinds.index(wanted)] += 1
-    return [(wanted, counts[number]) for number, wanted in enumerate(kinds)]
+def _position(subject: ManifestPod) -> dict[str, Any]:
+    """Return where the pod stands in its object: its template, or the path of each of its parts."""
+    return {"template": subject.template} if subject.is_template else {"place": partial(placed, parts=subject.parts)}
 
 
 def _admitted(base: Explanation, pod: Raw, one: AuditedDecision | None) -> Explanation:
@@ -302,12 +339,6 @@ def _gated(explanation: Explanation) -> Explanation:
     if not explanation.gates:
         return explanation
     return _at_best(replace(explanation, unchecked=tuple(n for n in explanation.unchecked if n != "schedulingGates")), "later")
-
-
-def _refused_outlook(refusals: Iterable[Refusal]) -> Outlook:
-    """Return what ResourceQuotas and LimitRanges make of a pod: room for some pods of the workload is room for this one."""
-    every = [refusal for refusal in refusals if refusal.kind != "some"]
-    return "now" if not every else "later" if all(refusal.passing for refusal in every) else "never"
 
 
 def _invalid(outcome: ManifestResult) -> Iterator[tuple[PodResult, tuple[Violation, ...]]]:
@@ -359,34 +390,3 @@ def as_written(pod: Raw, as_stored: StoredPod, facts: NamespaceFacts) -> Request
         return replace(request, pod=arrived(request, facts))
     except PodError:
         return None
-
-
-def _of_group(wanted: Wants, group: NodeGroup, fleet: Fleet) -> PlaceKind:
-    each = [blockers(wanted, node, fleet) for node in group.nodes]
-    merged: dict[tuple[object, ...], tuple[Any, int]] = {}
-    for found in each:
-        for one in found:
-            key = (one.kind, one.key, one.operator, one.values, one.need, one.path)
-            before, count = merged.get(key, (one, 0))
-            merged[key] = (one if one.have > before.have else before, count + 1)
-    names = tuple(node.name for node in group.nodes)
-    return PlaceKind(
-        title=_title(group, wanted), names=names, pool=False, blockers=tuple(merged.values()), outlook=min(map(outlook, each), key=_rank)
-    )
-
-
-def _title(group: NodeGroup, wanted: Wants) -> str:
-    """Return what nodes of a group are, as their labels say, and what they have of the devices that the pod asks for."""
-    words = [group.labels[key] for key in (INSTANCE_TYPE, *MODEL_KEYS) if key in group.labels][:2]
-    devices = [f"{count} {name}" for name, count in sorted(group.allocatable.items()) if "/" in name and count]
-    asked = [one for one in devices if one.partition(" ")[2] in wanted.requests]
-    return ", ".join((*words, *(asked or devices)[:3]))
-
-
-def _of_pool(wanted: Wants, pool: Pool, fleet: Fleet) -> PlaceKind:
-    found = blockers(wanted, pool, fleet)
-    return PlaceKind(title=pool.name, names=(pool.name,), pool=True, blockers=tuple((one, 1) for one in found), outlook=outlook(found))
-
-
-def _rank(one: str) -> int:
-    return ("now", "later", "unknown", "never").index(one)

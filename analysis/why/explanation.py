@@ -13,7 +13,8 @@ from analysis.kueue.waiting import QueuePosition
 from analysis.why.gates import SchedulingGate
 from kube.namespace_limits.refusal import Refusal
 from kube.scheduling import Blocker
-from kube.tree import Path, map_at, maps_in
+from kube.tree import Path, dotted, map_at, maps_in
+from policies.messages.row import Place
 from policies.patch.record import Entry
 from policies.placement.fleet import Outlook
 from policies.placement.together import Room
@@ -76,6 +77,12 @@ class Remedy:
     """The smallest change, and what it comes to."""
 
     found: SearchResult
+    shown: tuple[Edit, ...] = ()
+    """The edits of the template as its author wrote it; () of a pod of the cluster."""
+    template: Path = ()
+    """The template that the edits are of, with its path in the object; () of a pod, and of one that is made of several parts."""
+    place: Place = dotted
+    """How to print paths of the edits."""
     beside: tuple[tuple[Path, PodChange], ...] = ()
     """The changes of other templates of the object, with their paths in it."""
     kind: str = ""
@@ -85,6 +92,8 @@ class Remedy:
     """The places that take the pod then."""
     buys: Mapping[str, tuple[tuple[str, float | None], ...]] = field(default_factory=dict)
     """NodePool -> machines that Karpenter may then make, the cheapest known first, with USD an hour."""
+    absent: tuple[str, tuple[str, ...]] | None = None
+    """A node and the resources, no accelerators, that it does not offer and that alone keep the pod off; None if there is no such node."""
     anew: bool = False
     """True if a pod that is made anew needs no change: policies write what this one lacks. The change is for where Berth is
     not asked."""
@@ -106,7 +115,8 @@ class Remedy:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        return () if self.found.fix is None else self.found.fix.edits
+        """The edits of the pod or template, with paths in it."""
+        return self.shown or (() if self.found.fix is None else self.found.fix.edits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +142,10 @@ class Explanation:
     warnings: tuple[AuthorWarning, ...] = ()
     """What admission tells the author without denying the object; none of a pod that is on a node."""
     told: tuple[Told, ...] = ()
+    template: Path = ()
+    """The pod template that decides, of an object with several; else ()."""
+    other_templates: tuple[Path, ...] = ()
+    """Further templates of it that can never be scheduled as they are written."""
     edits: tuple[Edit, ...] = ()
     """What policies write into the pod as its author wrote it, by which it is placed."""
     where: tuple[PlaceKind, ...] = ()
@@ -167,11 +181,18 @@ class Explanation:
     """Why policies in Enforce would deny it today."""
     file: str = ""
     """The file that it is of; "" for an object of the cluster."""
+    beside: Mapping[str, Outlook | Literal["denied"] | None] = field(default_factory=dict)
+    """The other workloads of the file, each as ``kind/name``, with what comes of its pods."""
     unread: Sequence[str] = ()
     platforms: UsedPlatforms | None = None
     """By which it was explained; None where the caller does not say."""
     value: Any = None
     """The object with the fix; None without one."""
+
+    @property
+    def is_pod(self) -> bool:
+        """True if the object is a pod itself."""
+        return self.title.startswith("pod/")
 
     def requiring(self, blocker: Blocker) -> tuple[str, ...]:
         """Return the policies that wrote the label expression of a blocker into the pod; () if its author did."""

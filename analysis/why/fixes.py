@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analysis.admission.manifests import Manifest, ManifestPod
-from analysis.admission.template_edits import project
+from analysis.admission.template_edits import project, written_edits
 from kube.pod import CONTAINERS, DEFAULT_SCHEDULER
 from kube.tree import Raw, map_at, maps_in, set_at, value_at
 from policies.patch.record import APPLIED
@@ -59,6 +59,11 @@ def fix_workload(manifest: Manifest, subject: ManifestPod, edits: Sequence[Edit]
     else:
         edited = parts.write_parts(manifest.value, subject.written, project(subject.written, edits), subject.parts)
     return cleaned(edited)
+
+
+def edits_of_author(subject: ManifestPod, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Return the edits of the template as its author wrote it: none of amounts that only the API server fills in."""
+    return tuple(written_edits(subject.written, edits))
 
 
 def cleaned(value: Mapping[str, Any]) -> Raw:

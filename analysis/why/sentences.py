@@ -8,15 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis.fixes.smallest import SearchResult
 from analysis.scan.obstacles import lack
 from analysis.why.explanation import Explanation, PlaceKind, Remedy, RolloutWait
 from analysis.why.gates import describe_gates
 from catalog.nearest import list_known
 from documents import yaml_writer
 from documents.printable import counted
+from kube.pod import ANNOTATIONS
 from kube.requests import COMPUTE, PODS
 from kube.scheduling import Blocker
 from kube.tree import dotted, pointer
+from policies.messages.row import Place
 from policies.placement.fleet import Outlook
 from policies.verdict import Edit
 
@@ -46,6 +49,8 @@ def blocker(one: Blocker) -> str:
             return f"label {condition(one)} is required; it {has}"
         case "name":
             return "the pod names another node"
+        case "resource" if one.path[:2] == ANNOTATIONS:
+            return f"{dotted(one.path)} asks for a part of a GPU; it has no {one.key}"
         case "resource" if one.found:
             parts = f"{counted(one.have, 'device')} in {one.found} parts"
             return f"{format_amount(one.key, one.need)} requested by one container; the node has {parts}"
@@ -144,12 +149,18 @@ def _bare(name: str, value: int) -> str:
     return str(value)
 
 
-def edit(change: Edit) -> str:
-    """Return one change."""
-    path = dotted(change.path[:-1] if change.path[-1] == "-" else change.path)
+def edit(change: Edit, place: Place = dotted) -> str:
+    """Return one change. ``place``: how to print its path."""
+    path = place(change.path[:-1] if change.path[-1] == "-" else change.path)
     if change.op == "remove":
         return f"- {path}"
     return f"{'+' if change.op == 'add' else '~'} {path}: {show_value(change.value)}"
+
+
+def steps(remedy: Remedy) -> Iterator[str]:
+    """Yield each change of a remedy."""
+    yield from (edit(change, remedy.place) for change in remedy.edits)
+    yield from map(edit, remedy.edits_beside)
 
 
 def show_value(value: Any) -> str:
@@ -179,7 +190,7 @@ def state(explanation: Explanation, now: datetime) -> str:
             gates = f", gated by {list_some(describe_gates(explanation.gates))}" if explanation.gates else ""
             is_ = f"Pending, created {since(explanation.since, now)}{gates}"
         case "denied":
-            is_ = "its pods are denied"
+            is_ = "it is denied" if explanation.is_pod else "its pods are denied"
         case "admitted":
             phase = f", {next(iter(explanation.phases))}" if len(explanation.phases) == 1 else ""
             is_ = f"on node {explanation.node}{phase}" if explanation.node else f"has finished{phase}"
@@ -230,11 +241,51 @@ def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]
         yield f"To end an old pod first: kubectl patch deployment {wait.deployment} -n {namespace} -p '{change}'"
 
 
-def no_change(outlook: Outlook | None) -> str:
+def no_change(outlook: Outlook | None, result: SearchResult) -> str:
     """Return what it means that no change of a pod was found."""
+    if result.refused:
+        return "A change by which a node takes it exists, but a LimitRange or ResourceQuota of its namespace then refuses it."
     if outlook == "unknown":
         return "No change to it is known to fix that: what is unknown decides."
-    return "No change to it fixes that: no toleration, label, or resource name or amount helps."
+    return "No change to it fixes that: no toleration, and no other label, resource name or smaller amount helps."
+
+
+def absent_resources(remedy: Remedy) -> str:
+    """Return which resources alone keep the pod off a node that does not offer them; "" if none do."""
+    if not remedy.absent:
+        return ""
+    node, names = remedy.absent
+    return f"Node {node} lacks only {' and '.join(names)}: a pod that does not request it would fit there."
+
+
+def template_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield which of several pod templates is explained, and which others cannot run either."""
+    if not explanation.template:
+        return
+    yield f"This is about the pods of {dotted(explanation.template)}: of its templates, they are the hardest to place."
+    if explanation.other_templates:
+        others = list_some(map(dotted, explanation.other_templates))
+        yield f"Pods of {others} can never be scheduled as written either; after this fix, run the command again."
+
+
+OUTCOMES: Mapping[str | None, str] = {
+    None: "nodes are unknown",
+    "now": "no blocker found",
+    "later": "waits",
+    "unknown": "unknown",
+    "never": "can never be scheduled as written",
+    "denied": "denied",
+}
+"""What comes of another workload of a file, in short."""
+
+
+def other_workloads(explanation: Explanation, command: str) -> Iterator[str]:
+    """Yield the other workloads of the file, and what to type for each. ``command``: Berth's name."""
+    if not explanation.beside:
+        return
+    yield f"Other workloads in {explanation.file}, each checked as if it were alone:"
+    for title, outcome in explanation.beside.items():
+        yield f"  {title}: {OUTCOMES[outcome]}; {command} why {title} -f {explanation.file}"
 
 
 def describe_place(place: PlaceKind) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from analysis.admission.manifests import Manifest
 from analysis.admission_preview import Admission
 from analysis.conditions.server_options import UsedPlatforms, as_served, selected_platforms, used_platforms
 from analysis.why.surroundings import Surroundings, made_of
 from catalog import Catalog
+from catalog.nearest import list_known
 from catalog.prices import prices
 from cli.options import (
     add_cluster_options,
@@ -39,10 +41,15 @@ from kube.tree import Raw
 from policies.document import InputError
 from policies.facts.device_modes import published
 from policies.objects import definition
-from policies.placement.fleet import Fleet, fleet_of
+from policies.placement.fleet import OUTLOOKS, Fleet, fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from sources.sources import options
+
+MOST_OBJECTS = 4
+"""Objects of a file that an error names."""
+OUTCOMES = (None, *OUTLOOKS, "denied")
+"""What may come of a workload of a file, the worst last."""
 
 
 def add_parser(subcommands: Any) -> None:
@@ -70,7 +77,7 @@ def add_parser(subcommands: Any) -> None:
         "--file",
         "-f",
         metavar="FILE",
-        help="explain a manifest that is not created yet; -: standard input; with --from, no cluster is read",
+        help="explain a manifest that is not created yet, or of several the TYPE/NAME; -: standard input; with --from, no cluster is read",
     )
     add("--namespace", "-n", metavar="NS", help="namespace; default: that of the kubeconfig context")
     add("--output", "-o", choices=("text", "json"), default="text", help="output format; default: text")
@@ -85,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     from analysis.why import values
     from cli.inspect import why_text as text
 
-    if bool(args.target) == (args.file is not None):
+    if not args.target and args.file is None:
         raise InputError(file="why", message="needs TYPE/NAME or -f FILE, for example: berth why pod/train-0")
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
@@ -123,20 +130,67 @@ def _target(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
+    """Return the explanation of the workload of a file that was named, or else of the one with the worst outcome."""
     from analysis.admission.manifests import read_manifest
-    from sources.surroundings import DEPLOYMENT, read_surroundings
 
     manifests = [read_manifest(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
-    manifest = next((one for one in manifests if one.subjects), None)
-    if manifest is None:
-        raise InputError(file=args.file, message="has no pod and no workload that creates pods")
-    say_ignored(Counter(full_kind(other.value) for other in manifests if other is not manifest))
-    target = (DEPLOYMENT, manifest.name) if manifest.kind == DEPLOYMENT and manifest.name else None
-    with reading() as progress:
-        asked = read_surroundings(origin_from(args, both=True), manifest.namespace, target, catalog, progress.read, may_lack=True)
-    explainer = _explainer(args, asked, catalog, chosen, [subject.review.pod for subject in manifest.subjects])
-    title = f"{manifest.kind.lower()}/{manifest.name}"
-    return explainer.of_manifest(title, manifest, list(asked.unread.values()), asked)
+    workloads = {f"{manifest.kind.lower()}/{manifest.name}": manifest for manifest in manifests if manifest.subjects}
+    if not workloads:
+        raise InputError(file=args.file, message=f"has no pod and no workload that creates pods{_podless(manifests, catalog, chosen)}")
+    say_ignored(Counter(full_kind(other.value) for other in manifests if not other.subjects))
+    pods = [subject.review.pod for manifest in workloads.values() for subject in manifest.subjects]
+    read = _FileReader(args, catalog, chosen, pods)
+    if args.target or len(workloads) == 1:
+        title = _named(args.target, workloads, args.file, catalog) if args.target else next(iter(workloads))
+        return read.explain(title, workloads[title])
+    explanations = {title: read.explain(title, manifest) for title, manifest in workloads.items()}
+    outcomes = {title: "denied" if result.state == "denied" else result.outlook for title, result in explanations.items()}
+    worst = max(outcomes, key=lambda title: OUTCOMES.index(outcomes[title]))
+    return replace(explanations[worst], beside={title: outcome for title, outcome in outcomes.items() if title != worst})
+
+
+def _podless(manifests: Sequence[Manifest], catalog: Catalog, chosen: Options) -> str:
+    """Return what the objects of a file are and why they have no pods, as a part of a sentence."""
+    from analysis.admission import manifest_results, report
+
+    admission = Admission(Updater(catalog, chosen).apply({}).snapshot)
+    results = [manifest_results.admit_manifest(manifest, admission) for manifest in manifests[:MOST_OBJECTS]]
+    objects = [f"{result.manifest.kind} {result.manifest.name}: {report.describe_podless(result)}" for result in results]
+    more = f"; and {len(manifests) - MOST_OBJECTS} more objects" if len(manifests) > MOST_OBJECTS else ""
+    return f"; {'; '.join(objects)}{more}" if objects else ""
+
+
+def _named(words: Sequence[str], workloads: Mapping[str, Manifest], file: str, catalog: Catalog) -> str:
+    """Return the title of the workload that TYPE/NAME names. Raises InputError if the file has none."""
+    from sources.surroundings import kind_of
+
+    type_, name = _target(words)
+    kinds = {workload.kind.lower() for workload in kind_of(type_, catalog)} | ({"pod"} if type_.lower() in ("pod", "pods", "po") else set())
+    title = next((title for title, manifest in workloads.items() if manifest.kind.lower() in kinds and manifest.name == name), None)
+    if title is None:
+        raise InputError(file=file, message=f"has no {type_}/{name}; it has {list_known(workloads, MOST_OBJECTS)}")
+    return title
+
+
+class _FileReader:
+    """Explains workloads of a file, and reads the policies and places of each namespace once."""
+
+    def __init__(self, args: argparse.Namespace, catalog: Catalog, chosen: Options, pods: Sequence[Raw]) -> None:
+        """``pods``: those of all workloads of the file."""
+        self._args, self._catalog, self._chosen, self._pods = args, catalog, chosen, pods
+        self._explainers: dict[str, Any] = {}
+
+    def explain(self, title: str, manifest: Manifest) -> Any:
+        """Return the explanation of one workload."""
+        from sources.surroundings import DEPLOYMENT, read_surroundings
+
+        target = (DEPLOYMENT, manifest.name) if manifest.kind == DEPLOYMENT and manifest.name else None
+        origin = origin_from(self._args, both=True)
+        with reading() as progress:
+            around = read_surroundings(origin, manifest.namespace, target, self._catalog, progress.read, may_lack=True)
+        if manifest.namespace not in self._explainers:
+            self._explainers[manifest.namespace] = _explainer(self._args, around, self._catalog, self._chosen, self._pods)
+        return self._explainers[manifest.namespace].of_manifest(title, manifest, list(around.unread.values()), around)
 
 
 def _explainer(args: argparse.Namespace, around: Surroundings, catalog: Catalog, chosen: Options, pods: Sequence[Raw]) -> Any:

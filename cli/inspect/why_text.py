@@ -43,6 +43,8 @@ def format_why(found: Explanation, now: datetime, screen: Terminal = PLAIN) -> s
         case _:
             lines += _places(found)
             lines += _audit_outcomes(found)
+    if found.beside:
+        lines += ["", *sentences.other_workloads(found, stderr.name())]
     if found.unread:
         lines += ["", f"Incomplete: {'; '.join(found.unread)}."]
     if found.platforms is not None:
@@ -59,6 +61,7 @@ def head(found: Explanation, now: datetime) -> Iterator[str | Styled]:
     yield Styled(sentences.state(found, now), _STYLES.get(found.state))
     if found.nominated:
         yield f"Nominated for node {found.nominated}: pods of lower priority are preempted first."
+    yield from sentences.template_lines(found)
 
 
 def _words(told: Iterable[Told], now: datetime) -> Iterator[str]:
@@ -79,11 +82,12 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
         yield f"  {sentences.describe_place(one)}"
         if not one.blockers:
             yield "    no blocker found"
-        for blocker, count in one.blockers[:MOST_REASONS]:
+        shown = len(one.blockers) if len(one.blockers) == MOST_REASONS + 1 else MOST_REASONS
+        for blocker, count in one.blockers[:shown]:
             some = f" (on {count} of {len(one.names)})" if count < len(one.names) else ""
             yield f"    {sentences.blocker_of(found, blocker)}{some}"
-        if len(one.blockers) > MOST_REASONS:
-            yield f"    and {len(one.blockers) - MOST_REASONS} more reasons"
+        if len(one.blockers) > shown:
+            yield f"    and {len(one.blockers) - shown} more reasons"
     if len(found.where) > MOST_PLACES:
         yield f"  and {len(found.where) - MOST_PLACES} more groups with more blockers: {stderr.name()} why -o json"
     yield ""
@@ -131,7 +135,9 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
         yield "Recreate it: Berth will add what is missing, by policies in Enforce, and then it fits. It was created while Berth did not"
         yield "answer, or Berth is not called in this namespace; there, make the change yourself."
     if remedy.found.fix is None and not remedy.anew:
-        yield sentences.no_change(found.outlook)
+        yield sentences.no_change(found.outlook, remedy.found)
+        if absent := sentences.absent_resources(remedy):
+            yield absent
     elif remedy.edits:
         yield from _remedy(found, remedy)
     for violation in remedy.found.forbidden[:2]:
@@ -160,13 +166,14 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
     steps = remedy.steps
     first = "To run now, the" if found.outlook == "later" else "The"
     whose = f"{remedy.kind} {remedy.name}" if remedy.name else found.title
-    yield f"{first} smallest change ({counted(steps, 'step')}) to the pod of {whose}:"
+    where = f" (in {dotted(remedy.template)})" if remedy.template else ""
+    yield f"{first} smallest change ({counted(steps, 'step')}) to the pod of {whose}{where}:"
     for edit in remedy.edits[:MOST_EDITS]:
-        yield f"  {sentences.edit(edit)}"
+        yield f"  {sentences.edit(edit, remedy.place)}"
     for edit in remedy.edits_beside[:MOST_EDITS]:
         yield f"  in another template: {sentences.edit(edit)}"
     yield from sentences.comes_to(remedy, found.pods)
-    what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
+    what = f"{f'{found.title} ' if found.beside else ''}-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
     yield f"To apply it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"
 
 

@@ -116,11 +116,10 @@ class Teller:
 
     def _explained(self, outcome: ManifestResult) -> ManifestPod | None:
         """Return the template of a manifest that is explained, as its explanation has it; None where no pod is judged."""
-        judged = [pod for pod in outcome.pods if pod.is_evaluated]
-        if not judged:
+        if not any(pod.is_evaluated for pod in outcome.pods):
             return None
-        decisive = denied.decisive(outcome, self._view.fleet)
-        return (decisive if decisive.is_evaluated else judged[0]).subject
+        decisive, _ = denied.decisive(outcome, self._view.fleet)
+        return decisive.subject
 
     def _seen(self, found: Explanation) -> Explanation:
         """Return an explanation with the policies that the viewer may list; denials name theirs to every author anyway."""

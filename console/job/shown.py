@@ -44,7 +44,9 @@ def show_answer(one: JobAnswer, now: datetime) -> Mapping[str, Any]:
         "told": [] if found is None else [(f"{t.who}, {t.reason}, {sentences.since(t.at, now)}", t.text) for t in found.told],
         "places": [] if found is None else found.where,
         "unchecked": "" if found is None else unchecked.words(found.unchecked),
-        "steps": [] if remedy is None else [sentences.edit(edit) for edit in (*remedy.edits, *remedy.edits_beside)],
+        "steps": []
+        if remedy is None
+        else [*(sentences.edit(edit, remedy.place) for edit in remedy.edits), *map(sentences.edit, remedy.edits_beside)],
         "comes_to": [] if remedy is None or not remedy.edits else list(sentences.comes_to(remedy)),
         "notes": [] if found is None else list(_notes(found)),
         "as_written": "" if searched is None else _as_written(searched.as_written),
@@ -61,7 +63,7 @@ def _notes(found: Explanation) -> Iterator[str]:
     if remedy.anew:
         yield "Recreate it: Berth will add what is missing. It was created without the edits of policies in Enforce."
     if remedy.found.fix is None and not remedy.anew:
-        yield sentences.no_change(found.outlook)
+        yield sentences.no_change(found.outlook, remedy.found)
     for violation in remedy.found.forbidden[:2]:
         yield f"A smaller change would be denied by {sentences.list_some(violation.policies)}: {violation}"
 

@@ -43,7 +43,7 @@ def _too_many(claim: EvaluatedClaim, policies: Sequence[Compiled]) -> Iterator[V
 def _more_than(claim: EvaluatedClaim, most: int, code: str, policies: tuple[str, ...]) -> Iterator[Violation]:
     on = at_field(f"spec.require.gpusPerPod.{'max' if code == 'BERTH-111' else 'oneOf'}", policies)
     if claim.most is not None:
-        noun = claim.catalog.name_devices({part.vendor for part in claim.parts})
+        noun = claim.catalog.name_devices({part.vendor for part in claim.parts}, str(claim.most))
         found = phrase("claim has more", count=claim.most, noun=noun, most=most)
         advice = phrase("ask for fewer", most=most) if most else phrase("ask for allowed")
         more = (phrase("any way"),) if claim.several else ()

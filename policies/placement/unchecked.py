@@ -23,6 +23,7 @@ Unchecked = Literal[
     "schedulingGates",
     "deviceClasses",
     "vgpuAmounts",
+    "addedAmounts",
     "scheduler",
 ]
 """``nodes``: nodes or NodePools that could not be read. ``podsOnNodes``: what pods hold of the nodes. ``daemonSets``: what their pods will
@@ -30,7 +31,8 @@ take of new machines. ``nodeClasses``: what an EC2NodeClass has the kubelet keep
 may make have of CPU, memory and storage for pods. ``nodePoolLimits``: limits that these sizes
 decide. ``queues``: whether a queue ever admits the workload. ``podAffinity`` to ``schedulingGates``: fields of the pod, which
 ``Wants.unjudged`` names. ``deviceClasses``: resources that a DeviceClass offers, for which drivers find devices. ``vgpuAmounts``: memory
-and cores that the scheduler extender of HAMi or Volcano counts. ``scheduler``: the rules of a scheduler other than kube-scheduler."""
+and cores that the scheduler extender of HAMi or Volcano counts. ``addedAmounts``: CPU and memory of pods that an
+operator writes itself. ``scheduler``: the rules of a scheduler other than kube-scheduler."""
 WORDS: Mapping[str, str] = {
     "nodes": "nodes and NodePools",
     "podsOnNodes": "what pods on nodes use",
@@ -49,6 +51,7 @@ WORDS: Mapping[str, str] = {
     "schedulingGates": "scheduling gates",
     "deviceClasses": "devices of DeviceClasses (DRA)",
     "vgpuAmounts": "vGPU memory and cores, which the scheduler of HAMi or Volcano counts",
+    "addedAmounts": "CPU and memory that its operator requests",
     "scheduler": "the rules of its own scheduler",
 }
 

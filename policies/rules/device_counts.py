@@ -117,22 +117,25 @@ def _all_allowed(count: CountInterval, most: int, allowed: Collection[int]) -> b
 
 
 def _above(plan: Plan, count: CountInterval, limit: TightestLimit) -> Violation:
-    found, advice = phrase("fact", count=str(count), noun=_noun(plan), most=limit.value), phrase("ask for fewer", most=limit.value)
+    found, advice = (
+        phrase("fact", count=str(count), noun=_noun(plan, str(count)), most=limit.value),
+        phrase("ask for fewer", most=limit.value),
+    )
     return _of_count(plan, "BERTH-111", found, advice, [limit.value], at_field(_MAX, limit.policies))
 
 
 def _none_of(plan: Plan, count: CountInterval, limits: CountLimits) -> Violation:
     allowed = [n for n in limits.one_of or () if limits.most is None or n <= limits.most.value]
     more = next((n for n in allowed if n > count.least), max(allowed, default=0))
-    values = {"count": str(count), "noun": _noun(plan)}
+    values = {"count": str(count), "noun": _noun(plan, str(count))}
     fact = phrase("fact", **values, allowed=tuple(allowed)) if allowed else phrase("nothing", **values)
     advice = phrase("ask", number=more) if more else phrase("fix policies")
     return _of_count(plan, "BERTH-112", fact, advice, allowed, at_field(_ONE_OF, limits.one_of_by))
 
 
-def _noun(plan: Plan) -> str:
-    """Return what people call the pod's devices; a part of one by annotation is of a GPU."""
-    return plan.snapshot.catalog.name_devices(plan.vendors or ("nvidia",))
+def _noun(plan: Plan, count: str = "") -> str:
+    """Return what people call the pod's devices, so many of them; a part of one by annotation is of a GPU."""
+    return plan.snapshot.catalog.name_devices(plan.vendors or ("nvidia",), count)
 
 
 def _of_count(plan: Plan, code: str, found: Phrase, advice: Phrase, allowed: Sequence[int], on: tuple[Field, ...]) -> Violation:

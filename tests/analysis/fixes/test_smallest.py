@@ -91,7 +91,14 @@ def test_a_resource_gets_the_name_that_is_there() -> None:
     assert _mended(smallest(pod, mig, catalog(), admitted_as), pod)["containers"][0]["resources"]["limits"] == {"nvidia.com/mig-1g.10gb": 1}
     pod = _pod({GPU: 9, "cpu": "9"})
     resources = _mended(smallest(pod, _fleet(_node()), catalog(), admitted_as), pod)["containers"][0]["resources"]
-    assert resources == {"limits": {GPU: "8", "cpu": "9"}, "requests": {GPU: "8", "cpu": "8000m"}}
+    assert resources == {"limits": {GPU: "8", "cpu": "9"}, "requests": {GPU: "8", "cpu": "8"}}
+
+
+def test_several_devices_of_one_container_become_no_slices() -> None:
+    """One program uses several GPUs, and one slice; of one GPU a slice may do."""
+    mig = _fleet(_node(amounts={"nvidia.com/mig-1g.10gb": 7}))
+    assert smallest(_pod({GPU: 4}), mig, catalog(), admitted_as).fix is None
+    assert smallest(_pod({GPU: 1}), mig, catalog(), admitted_as).fix is not None
 
 
 def test_what_is_not_free_may_be_asked_for_less() -> None:

@@ -13,6 +13,7 @@ from analysis.why.explain import Explainer
 from analysis.why.explanation import Explanation
 from catalog.prices import prices
 from cli.inspect import why_text as text
+from kube.tree import dotted
 from policies.document import Document
 from policies.placement.fleet import fleet_of
 from policies.state.snapshot import Snapshot
@@ -64,7 +65,7 @@ def test_all_templates_are_mended_together() -> None:
     assert found.remedy.admits
     assert not admit_manifest(manifest(found.value), Admission(snapshot())).denied
     words = shown(found)
-    assert "The smallest change (2 steps) to the pod of LeaderWorkerSet group:" in words
+    assert "The smallest change (2 steps) to the pod of LeaderWorkerSet group (in spec.leaderWorkerTemplate.leaderTemplate):" in words
     assert "in another template: ~ spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources" in words
     assert "Policies then admit it." in words
     assert "--fix fix.yaml, then kubectl apply -f fix.yaml" in words
@@ -104,3 +105,21 @@ def test_the_template_with_the_worst_outlook_decides() -> None:
     never = {GPU: 1, "memory": "1Ti"}
     assert outlook({"cpu": 1}, {GPU: 1}) == "now"
     assert outlook({"cpu": 1}, never) == outlook(never, {"cpu": 1}) == outlook({GPU: 1}, never) == "never"
+    assert outlook({"cpu": 1000}, {GPU: 1}) == "never", "a leader without accelerators that no node takes counts as much"
+
+
+def test_all_templates_that_never_run_are_named() -> None:
+    """The hardest one is explained, and the others are named, so that nobody believes that one fix is enough."""
+    node = {
+        "kind": "Node",
+        "metadata": {"name": "small"},
+        "status": {"allocatable": {"pods": 10, "cpu": 64, "memory": "512Gi", GPU: 1}},
+    }
+    fleet = fleet_of([node], catalog=catalog(), tables=tables(), occupants=())
+    explainer = Explainer(Admission(snapshot()), fleet, prices(catalog()))
+    found = explainer.of_manifest("leaderworkerset/group", manifest(group({"cpu": 1000}, {GPU: 1, "memory": "1Ti"})), ())
+    assert dotted(found.template) == "spec.leaderWorkerTemplate.workerTemplate"
+    assert [dotted(path) for path in found.other_templates] == ["spec.leaderWorkerTemplate.leaderTemplate"]
+    words = shown(found)
+    assert "This is about the pods of spec.leaderWorkerTemplate.workerTemplate" in words
+    assert "Pods of spec.leaderWorkerTemplate.leaderTemplate can never be scheduled as written either" in words

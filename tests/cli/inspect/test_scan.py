@@ -210,6 +210,26 @@ def test_node_pools_are_scanned_alone(run: Run, tmp_path: Path) -> None:
     assert "Not read: the dump has no nodes" in out
 
 
+def test_kinds_that_karpenter_does_not_read_any_more_are_told(run: Run, tmp_path: Path) -> None:
+    """Alone in a file they leave nothing to scan; beside other objects the scan goes on."""
+    provisioner = {"apiVersion": "karpenter.sh/v1alpha5", "kind": "Provisioner", "metadata": {"name": "gpu"}}
+    told = "Karpenter since 0.33 does not read Provisioner.karpenter.sh: replace it with NodePool\n"
+    code, _, err = run("--from", dump(tmp_path, [provisioner]))
+    assert (code, err.endswith(told)) == (2, True)
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4"}}}
+    code, _, err = run("--from", dump(tmp_path, [provisioner, node]))
+    assert (code, err.endswith(told)) == (0, True)
+
+
+def test_a_dump_of_quotas_alone_is_scanned(run: Run, tmp_path: Path) -> None:
+    """An entry that nothing counts for is found without a pod."""
+    spec = {"hard": {"limits.nvidia.com/gpu": "4"}}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "n"}, "spec": spec}
+    code, out, _ = run("--from", dump(tmp_path, [quota]))
+    assert code == 0
+    assert "write requests.nvidia.com/gpu instead" in out
+
+
 def test_a_dump_without_pods_and_nodes_says_how_to_make_one(run: Run, tmp_path: Path) -> None:
     """And one that is not there says so."""
     file = dump(tmp_path, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}])

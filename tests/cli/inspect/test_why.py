@@ -146,7 +146,7 @@ def test_the_fix_of_a_job_is_a_job(typed: Run, tmp_path: Path) -> None:
     """Whichever of its pods or the Job is asked about."""
     code, out, _ = typed("job/train", "--fix", str(tmp_path / "fix.yaml"))
     assert code == 0
-    assert "to the pod of Job train:" in out
+    assert "to the pod of Job train (in spec.template):" in out
     fix = yaml.safe_load((tmp_path / "fix.yaml").read_text())
     assert fix["spec"]["template"]["spec"]["tolerations"] == [{**TEAM, "operator": "Equal"}]
     assert "selector" not in fix["spec"]
@@ -300,7 +300,7 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
     code, out, _ = run("-f", str(tmp_path / "job.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert code == 0
-    assert "The smallest change (1 step) to the pod of job/train-:" in out
+    assert "The smallest change (1 step) to the pod of job/train- (in spec.template):" in out
     assert "--fix fix.yaml, then kubectl create -f fix.yaml\n" in out
     assert "\nIncomplete: the dump has no pods, so the free amounts on nodes are unknown.\n" in out
     assert out.endswith("\nPlatforms: none (detected from Nodes and NodePools).\n")
@@ -338,3 +338,29 @@ def test_odd_characters_stay_on_their_line(run: Run, tmp_path: Path) -> None:
     _, out, _ = run("-f", str(tmp_path / "pod.yaml"), "--from", str(tmp_path / "nodes.yaml"))
     assert all(line.isprintable() for line in out.splitlines())
     assert r"label zone=\x1b[31mred\u202e\nx is required; it has \x1b[32ma" in out
+
+
+def test_of_several_workloads_of_a_file_the_worst_is_explained(run: Run, tmp_path: Path) -> None:
+    """The others are named, each with what to type for it."""
+    nodes, file = tmp_path / "nodes.yaml", tmp_path / "two.yaml"
+    nodes.write_text(yaml.safe_dump_all([{"apiVersion": "v1", "kind": "Node", **node("a", 2, [])}]))
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}, "spec": {"template": {"spec": pod("x", 1)["spec"]}}}
+    file.write_text(yaml.safe_dump_all([job, pod("large", 4)]))
+    code, out, _ = run("-f", str(file), "--from", str(nodes), "-n", "research")
+    assert (code, out.startswith("pod/large in namespace research: not created.\n")) == (0, True)
+    assert f"Other workloads in {file}, each checked as if it were alone:\n  job/train: no blocker found; " in out
+    code, out, _ = run("job/train", "-f", str(file), "--from", str(nodes), "-n", "research")
+    assert (code, out.startswith("job/train in namespace research: not created.\n")) == (0, True)
+    code, _, err = run("job/other", "-f", str(file), "--from", str(nodes))
+    assert (code, "has no job/other; it has job/train, pod/large" in err) == (2, True)
+
+
+def test_a_file_without_pods_says_what_is_in_it(run: Run, tmp_path: Path) -> None:
+    """A kind that creates none, and one that the catalog does not know."""
+    file = tmp_path / "none.yaml"
+    odd = {"apiVersion": "example.com/v1", "kind": "Odd", "metadata": {"name": "o"}, "spec": {"resources": {"limits": {GPU: 1}}}}
+    file.write_text(yaml.safe_dump_all([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, odd]))
+    code, _, err = run("-f", str(file))
+    assert code == 2
+    assert "ConfigMap c: it creates no pods; Odd o: it names nvidia.com/gpu at spec.resources" in err
+    assert "its kind is not in the catalog" in err
