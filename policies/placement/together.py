@@ -80,10 +80,10 @@ def _made_within(wanted: Wants, count: int, limits: dict[str, Fraction | None]) 
     """Return for how many of these pods a NodePool may make machines at most, and take them off its limits. A machine counts with all that
     it has, so that there may be fewer."""
     needs = _limits_of(wanted, limits)
-    made = min((count, *(max(0, (limits[name] or 0) // need) for name, need in needs.items())))
+    number = min((count, *(max(0, (limits[name] or 0) // need) for name, need in needs.items())))
     for name, need in needs.items():
-        limits[name] = (limits[name] or 0) - made * need
-    return made
+        limits[name] = (limits[name] or 0) - number * need
+    return number
 
 
 def _room_on(wanted: Wants, node: Node, fleet: Fleet) -> int:
