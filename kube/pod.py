@@ -309,6 +309,14 @@ class Pod:
             out.append((kind, str(template or claim.get("resourceClaimName") or "")))
         return out
 
+    @property
+    def misnamed_claims(self) -> list[tuple[int, bool]]:
+        """(index, True if it has both names) of each resource claim that has not exactly one name: the API server refuses the pod
+        (pkg/apis/core/validation, validatePodResourceClaim)."""
+        entries = enumerate(list_at(self.spec, "resourceClaims", ("spec",)))
+        names = ((i, [claim.get(f"{name}Name") is not None for name in ("resourceClaim", "resourceClaimTemplate")]) for i, claim in entries)
+        return [(i, all(given)) for i, given in names if sum(given) != 1]
+
     def devices(self, name: str, *, both: bool = False) -> CountInterval:
         """Return how many devices of one resource the pod needs at once. ``both``: see
         ``kube.pod.of_amounts``."""

@@ -161,24 +161,24 @@ def selector(text: str) -> dict[str, Any]:
 def deny_contradicted(part: ClaimPart, wanted: Iterable[Wanted]) -> Iterator[Violation]:
     """Yield a violation for each demand that no device meets which the author's selectors leave: with both, no claim is ever allocated."""
     selected = selected_values(part.texts)
-    for one in wanted:
-        values = selected.get("/".join((one.demand.domain, one.demand.attribute))) if isinstance(one.demand, OneOf) else None
-        if values is None or not isinstance(one.demand, OneOf) or any(one.demand.admits(value) for value in values):
+    for confined in wanted:
+        values = selected.get("/".join((confined.demand.domain, confined.demand.attribute))) if isinstance(confined.demand, OneOf) else None
+        if values is None or not isinstance(confined.demand, OneOf) or any(confined.demand.admits(value) for value in values):
             continue
-        text = " and ".join(c.text for c in one.constraints)
+        text = " and ".join(c.text for c in confined.constraints)
         yield Violation(
             code="BERTH-126",
             found=phrase(
                 "selector outside",
                 request=part.where,
-                attribute=one.demand.attribute,
+                attribute=confined.demand.attribute,
                 values=tuple(sorted(values)),
                 wanted=cut_text(text, 48),
             ),
             advice=phrase("select allowed"),
-            more=(phrase("wanted", wanted=text), phrase("text", text=one.demand.text)),
+            more=(phrase("wanted", wanted=text), phrase("text", text=confined.demand.text)),
             rule=RULE,
-            fields=fields(one.constraints),
+            fields=fields(confined.constraints),
         )
 
 

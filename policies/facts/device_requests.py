@@ -198,9 +198,9 @@ def selected_values(texts: Iterable[str]) -> dict[str, frozenset[str]]:
     a conditional or a negation is not evaluated, as in a class."""
     left: dict[str, frozenset[str]] = {}
     for part in (part for text in texts if not _is_unread(text) for part in _demanded(text)):
-        if (found := _ATTRIBUTE.fullmatch(part)) is None and (found := _AMONG.fullmatch(part)) is None:
+        if (match := _ATTRIBUTE.fullmatch(part)) is None and (match := _AMONG.fullmatch(part)) is None:
             continue
-        name, values = f"{found[1]}/{found[2]}", frozenset(text[1:-1] for text in _STRINGS.findall(found[3]))
+        name, values = f"{match[1]}/{match[2]}", frozenset(text[1:-1] for text in _STRINGS.findall(match[3]))
         left[name] = left.get(name, values) & values
     return left
 

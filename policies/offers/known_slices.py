@@ -28,23 +28,23 @@ def rows_of_node(table: Table, place: NodePlace) -> int:
 def slices_of_nodes(catalog: Catalog, tables: Mapping[str, Table], places: Iterable[NodePlace]) -> int:
     """Return the rows of MIG slices that some of these nodes have: under a resource name of their own, or by the label of the profile.
     A node without that label may have whole GPUs, so it does not count."""
-    found = 0
+    rows_found = 0
     for place, table in itertools.product(places, tables.values()):
         key, labels = slice_key(catalog, table), dict(place.labels)
         is_labelled = key in labels and not table.select(key, "In", (labels[key],))[1]
         exclusive = table.by_sharing.get("Exclusive", 0)
         slices = (rows for (_, name), (_, rows) in table.slices.items() if is_labelled or not table.of_resource(name) & exclusive)
-        found |= functools.reduce(operator.or_, slices, 0) & rows_of_node(table, place)
-    return found
+        rows_found |= functools.reduce(operator.or_, slices, 0) & rows_of_node(table, place)
+    return rows_found
 
 
 def declared_slices(tables: Mapping[str, Table], templates: Iterable[CompiledTemplate]) -> int:
-    """Return the rows of MIG slices that node templates (``gpus.migProfiles``) or ``--catalog`` (``slices``) declare."""
-    found = 0
+    """Return the rows of MIG slices that node templates or ``--catalog`` declare."""
+    rows_found = 0
     for table, compiled in itertools.product(tables.values(), (None, *templates)):
         for (profile, resource), (_, rows) in table.slices.items():
             if compiled is None:
-                found |= rows if resource in table.platform.slices else 0
+                rows_found |= rows if resource in table.platform.slices else 0
             elif profile in compiled.template.mig_profiles:
-                found |= rows & compiled.rows
-    return found
+                rows_found |= rows & compiled.rows
+    return rows_found

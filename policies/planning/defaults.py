@@ -236,7 +236,12 @@ def _who_named_spot(plan: Plan) -> tuple[str, ...]:
         named.update(plan.template_by)
     if named or speaks(plan, plan.snapshot.vocabulary.capacity):  # what a policy names is written, and counts on the second call
         named.update(plan.settings.taints)
-    return tuple(sorted(named)) if named and any(_holds_spot(plan, cell) for cell in plan.space.cells) else ()
+    return tuple(sorted(named)) if named and may_be_spot(plan) else ()
+
+
+def may_be_spot(plan: Plan) -> bool:
+    """Return whether spot is among what is left for the pod."""
+    return any(_holds_spot(plan, cell) for cell in plan.space.cells)
 
 
 def _holds_spot(plan: Plan, cell: Cell) -> bool:

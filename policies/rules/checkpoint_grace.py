@@ -23,7 +23,8 @@ from kube.tree import Path
 from policies.fixes import write, write_or_leave_out
 from policies.messages import At, Phrase, cut_text, phrase
 from policies.offers.merging import TightestLimit
-from policies.planning.plan import Plan
+from policies.planning.defaults import may_be_spot
+from policies.planning.plan import Plan, speaks
 from policies.planning.requirement_words import explain_missing
 from policies.pods.annotations import OPT_OUT
 from policies.request import Request
@@ -45,6 +46,8 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     raised, remarks = _raised(plan, former)
     yield from remarks
     if raised is None:
+        if former > DEFAULT and _is_admitted(plan, former):
+            yield from _caps(plan, TightestLimit(former, ()), path=_PATH)
         return
     yield from _caps(plan, raised)
     yield Edit(op="add", path=_PATH, value=raised.value, rule=NAME, policies=raised.policies)
@@ -53,6 +56,14 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
             found = mapping_at(container.raw, probe, container.path)
             if found and found.get(GRACE) is None and former >= 1:
                 yield Edit(op="add", path=(*container.path, probe, GRACE), value=former, rule=NAME, policies=raised.policies)
+
+
+def _is_admitted(plan: Plan, seconds: int) -> bool:
+    """Return whether policies say something of grace periods, and do not deny this one (BERTH-141)."""
+    settings = plan.settings
+    if settings.grace_max is not None:
+        return seconds <= settings.grace_max.value
+    return settings.grace is not None or settings.grace_min is not None
 
 
 def _grace(plan: Plan) -> int:
@@ -130,21 +141,22 @@ def _shortest_pool(plan: Plan) -> tuple[int, str] | None:
     return min(((grace, name) for name, grace in pools.items() if name in here and grace is not None), default=None)
 
 
-def _caps(plan: Plan, raised: TightestLimit) -> Iterator[Remark]:
+def _caps(plan: Plan, grace: TightestLimit, path: Path = ()) -> Iterator[Remark]:
     """Yield a remark for each interruption that grants less time, among those of capacities that the pod may
-    get. A floor is written even past the grant of the platform or of a NodePool."""
-    seconds, policies, platforms = raised.value, raised.policies, _platforms(plan)
+    get. A floor is written even past the grant of the platform or of a NodePool. ``path``: that of the author's own value."""
+    seconds, policies, platforms = grace.value, grace.policies, _platforms(plan)
+    is_spot = bool(plan.spot) or (speaks(plan, plan.snapshot.vocabulary.capacity) and may_be_spot(plan))
     for cap in plan.snapshot.catalog.grace_caps:
         if seconds <= cap.seconds or not any(name in platforms for name in cap.platforms):
             continue
-        if cap.capacity == "spot" and not plan.spot:
+        if cap.capacity == "spot" and not is_spot:
             continue
-        yield Remark(
-            code=CUT, found=phrase("set past platform", seconds=seconds, by=cap.name, most=cap.seconds), rule=NAME, policies=policies
-        )
+        fact = phrase("set past platform", seconds=seconds, by=cap.name, most=cap.seconds)
+        yield Remark(code=CUT, found=fact, rule=NAME, policies=policies, path=path)
     pool = _shortest_pool(plan)
     if pool is not None and pool[0] < seconds:
-        yield Remark(code=CUT, found=phrase("set past pool", seconds=seconds, most=pool[0], pool=pool[1]), rule=NAME, policies=policies)
+        fact = phrase("set past pool", seconds=seconds, most=pool[0], pool=pool[1])
+        yield Remark(code=CUT, found=fact, rule=NAME, policies=policies, path=path)
 
 
 # --- require.gracePeriod -------------------------------------------------------------------------------------------------

@@ -4,10 +4,9 @@ Reads   the resource names and amounts of every container, readable resource cla
 Writes  nothing
 Checks  ``gpusPerPod``, by the largest number that the pod may get; fractions and devices of no known class
         against requirements on machines and sharing; a whole GPU and a MIG slice in one container; a resource
-        name that is a listed misspelling (the API server stores nvdia.com/gpu, and the pod stays pending for
-        ever); a slice that no model has. Devices of a DeviceClass by its vendor alone: their model is not known here. A
-        claim's selectors are checked with the claim (``policies.claims``), the nodes of a class's resource name with placement
-        (``policies.offers.build``)
+        name that is a listed misspelling (the API server stores nvdia.com/gpu, and the pod stays pending for ever); a slice that no
+        model has; entries of resourceClaims. Devices of a DeviceClass by its vendor alone: their model is not known here. A claim's
+        selectors are checked with the claim (``policies.claims``), the nodes of a class's name with placement (``policies.offers.build``)
 Never   counts an unreadable amount as zero
 """
 
@@ -52,6 +51,14 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     yield from _mixed(plan)
     yield from _misspelt(plan)
     yield from _no_such_slice(plan)
+    yield from _misnamed_claims(plan)
+
+
+def _misnamed_claims(plan: Plan) -> Iterator[Violation]:
+    for number, has_both in plan.pod.misnamed_claims:
+        path: Path = (*_CLAIMS, number)
+        fact, policies = phrase("claim names both" if has_both else "claim names none", path=At(path)), tuple(c.id for c in plan.policies)
+        yield Violation(code=UNCOUNTED, found=fact, advice=phrase("name claim"), rule=NAME, policies=policies, path=path)
 
 
 def check_update(request: Request, plan: Plan) -> Iterator[Violation]:

@@ -164,13 +164,13 @@ def _based(
                 raise document.error(one.at, str(error)) from None
 
 
-def _with_main_container(one: Described, place: DescribedPods) -> Described:
+def _with_main_container(pods: Described, place: DescribedPods) -> Described:
     """Return the pods with the container that their controller adds, where the manifest describes init containers alone."""
-    spec = one.template["spec"]
+    spec = pods.template["spec"]
     if spec.get("containers"):
-        return one
+        return pods
     name = next((devices.container for devices in place.devices), "main")
-    return replace(one, template={**one.template, "spec": {**spec, "containers": [{"name": name}]}})
+    return replace(pods, template={**pods.template, "spec": {**spec, "containers": [{"name": name}]}})
 
 
 @dataclass(frozen=True, slots=True)

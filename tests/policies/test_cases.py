@@ -36,6 +36,7 @@ NO_FIELD = {
     "BERTH-151": "an annotation that can't be read is denied under any policy",
 }
 NO_FIELD_SOMETIMES = {
+    "BERTH-118": "a claim without a name, which the API server refuses",
     "BERTH-152": "a template that no policy allows, or that is not there: no field is in the way, one is missing",
 }
 NO_VALUE = {
