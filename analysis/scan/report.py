@@ -79,16 +79,18 @@ class ScanReport:
     def subjects_on(self, kind: str) -> tuple[str, ...]:
         """Return what findings are about that could be more, or others, were this kind of object read: of pods and NodePools only where
         there are some."""
-        there = {"pods": self.pods > 0, "nodes": True, "NodePools": self.pools > 0 or kind == "NodePool"}
+        there = {"pods": self.pods > 0, "nodes": True, "quotas": True, "NodePools": self.pools > 0 or "NodePool" in self.unread}
         return tuple(dict.fromkeys(subject for name in self.rests_on(kind) if there[subject := _subject(name)]))
 
 
 def _subject(kind: str) -> str:
+    if kind.startswith("quota-"):
+        return "quotas"
     return "NodePools" if kind.startswith(("pool-", "node-class-")) else "pods" if kind in OF_PODS else "nodes"
 
 
-OF_PODS = ("pending", "never-fits", "misspelt-name", "run-on-spot", "run-unprotected", "notebook-on-large-gpu")
-"""Kinds of finding on pods; the others are on nodes and NodePools."""
+OF_PODS = ("pending", "never-fits", "rollout-waits", "misspelt-name", "run-on-spot", "run-unprotected", "notebook-on-large-gpu")
+"""Kinds of finding on pods; the others are on nodes, NodePools and quotas."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "pending": ("Node", "NodePool"),
     "never-fits": ("Node", "NodePool"),

@@ -117,11 +117,8 @@ def _all_allowed(count: CountInterval, most: int, allowed: Collection[int]) -> b
 
 
 def _above(plan: Plan, count: CountInterval, limit: TightestLimit) -> Violation:
-    found, advice = (
-        phrase("fact", count=str(count), noun=_noun(plan, str(count)), most=limit.value),
-        phrase("ask for fewer", most=limit.value),
-    )
-    return _of_count(plan, "BERTH-111", found, advice, [limit.value], at_field(_MAX, limit.policies))
+    fact = phrase("fact", count=str(count), noun=_noun(plan, str(count)), most=limit.value)
+    return _of_count(plan, "BERTH-111", fact, phrase("ask for fewer", most=limit.value), [limit.value], at_field(_MAX, limit.policies))
 
 
 def _none_of(plan: Plan, count: CountInterval, limits: CountLimits) -> Violation:
