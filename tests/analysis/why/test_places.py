@@ -23,7 +23,7 @@ GPU = "nvidia.com/gpu"
 TAINT = {"key": "team", "value": "ml", "effect": "NoSchedule"}
 
 
-def node(taints: tuple[Raw, ...] = (), **amounts: Any) -> Raw:
+def node(taints: tuple[Raw, ...] = (), /, **amounts: Any) -> Raw:
     allocatable = {"cpu": "64", "memory": "512Gi", "pods": 10, **amounts}
     metadata = {"name": "a", "labels": {"zone": "z", "kubernetes.io/hostname": "a"}}
     return {"kind": "Node", "metadata": metadata, "spec": {"taints": list(taints)}, "status": {"allocatable": allocatable}}
