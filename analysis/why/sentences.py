@@ -246,7 +246,7 @@ def rollout_lines(wait: RolloutWait, namespace: str, file: str) -> Iterator[str]
 def no_change(outlook: Outlook | None, result: SearchResult) -> str:
     """Return what it means that no change of a pod was found."""
     if result.refused:
-        return "A change by which a node takes it exists, but a LimitRange or ResourceQuota of its namespace then refuses it."
+        return "A change by which a node takes it exists, but a LimitRange or ResourceQuota of its namespace then denies it."
     if outlook == "unknown":
         return "No change to it is known to fix that: what is unknown decides."
     return "No change to it fixes that: no toleration, and no other label, resource name or smaller amount helps."

@@ -478,7 +478,7 @@ def test_audit_and_warn_stand_apart() -> None:
     (layer,) = answer.audit_outcomes
     assert layer.title == f"{B} (Warn)"
     assert [row.field for row in layer.rows] == ["gpusPerPod.oneOf"]
-    assert str(layer.denied[0]).startswith("BERTH-112: the pod requests 1 GPUs")
+    assert str(layer.denied[0]).startswith("BERTH-112: the pod requests 1 GPU;")
 
 
 def test_what_is_denied_anyway_is_not_denied_again_by_another_who_asks() -> None:

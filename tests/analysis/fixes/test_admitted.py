@@ -39,6 +39,7 @@ NOT_OF_FIELDS = (
     "actors/claims-only-unknown-edits",
     "actors/claims-only-unknown-denials",
     "actors/forged-claim-denials",
+    "device_counts/a-claim-without-a-name",
     "device_counts/a-fraction-by-hami-under-whole-gpus-only",
     "device_counts/a-fraction-by-container-is-counted",
     "device_counts/a-fraction-of-many-gpus-counts-each",

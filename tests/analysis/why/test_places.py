@@ -86,7 +86,7 @@ def test_a_change_that_a_limit_refuses_is_not_proposed() -> None:
     assert explained(asks, node()).value is not None
     refused = explained(asks, node(), facts=(least,))
     assert refused.value is None
-    assert "a LimitRange or ResourceQuota of its namespace then refuses it" in shown(refused)
+    assert "a LimitRange or ResourceQuota of its namespace then denies it" in shown(refused)
 
 
 def test_a_resource_that_no_node_offers_is_named() -> None:
