@@ -16,7 +16,7 @@ from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.images.small_image import ANSWERING
 from tests.testcluster.kubelets.rig import Rig
 
-GPU, NODE = "nvidia.com/gpu", "node-1"
+GPU, NODE = "nvidia.com/gpu", "node-3"
 MACHINE = {"node.kubernetes.io/instance-type": "g5.12xlarge", "karpenter.k8s.aws/instance-gpu-name": "a10g"}
 """AWS's: four A10G"""
 WAITING = "waits-for-a-gpu"
