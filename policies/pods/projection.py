@@ -167,8 +167,11 @@ def _labels_read(labels: Any, read: Reads) -> Any:
     reserved, right = read.reserved, read.right["labels"]
     if not isinstance(labels, dict):
         return labels
-    former = {old for old, key in FORMER_KEYS.items() if old in labels and key not in labels}
-    return {key: labels[key] for key in labels if key in wanted or key in former or (key.startswith(reserved) and key not in right)}
+    return {
+        key: labels[key]
+        for key in labels
+        if key in wanted or (key.startswith(reserved) and key not in right) or FORMER_KEYS.get(key, key) not in labels
+    }
 
 
 def _annotations_read(annotations: Any, read: Reads) -> Any:

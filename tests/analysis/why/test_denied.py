@@ -89,15 +89,17 @@ def test_nothing_is_mended_by_half() -> None:
     assert "Check a fixed manifest before you apply it" in shown(found)
 
 
+def explainer_of_one_node() -> Explainer:
+    """Return one for a cluster of a node with one GPU, which is free."""
+    amounts = {"pods": 10, "cpu": 64, "memory": "512Gi", GPU: 1}
+    node = {"kind": "Node", "metadata": {"name": "small"}, "status": {"allocatable": amounts}}
+    fleet = fleet_of([node], catalog=catalog(), tables=tables(), occupants=())
+    return Explainer(Admission(snapshot()), fleet, prices(catalog()))
+
+
 def test_the_template_with_the_worst_outlook_decides() -> None:
     """A leader without a GPU finds a place at once, which says nothing of workers that never do."""
-    node = {
-        "kind": "Node",
-        "metadata": {"name": "small"},
-        "status": {"allocatable": {"pods": 10, "cpu": 64, "memory": "512Gi", GPU: 1}},
-    }
-    fleet = fleet_of([node], catalog=catalog(), tables=tables(), occupants=())
-    explainer = Explainer(Admission(snapshot()), fleet, prices(catalog()))
+    explainer = explainer_of_one_node()
 
     def outlook(leader: Any, worker: Any) -> str | None:
         return explainer.of_manifest("leaderworkerset/group", manifest(group(leader, worker)), ()).outlook
@@ -110,13 +112,7 @@ def test_the_template_with_the_worst_outlook_decides() -> None:
 
 def test_all_templates_that_never_run_are_named() -> None:
     """The hardest one is explained, and the others are named, so that nobody believes that one fix is enough."""
-    node = {
-        "kind": "Node",
-        "metadata": {"name": "small"},
-        "status": {"allocatable": {"pods": 10, "cpu": 64, "memory": "512Gi", GPU: 1}},
-    }
-    fleet = fleet_of([node], catalog=catalog(), tables=tables(), occupants=())
-    explainer = Explainer(Admission(snapshot()), fleet, prices(catalog()))
+    explainer = explainer_of_one_node()
     found = explainer.of_manifest("leaderworkerset/group", manifest(group({"cpu": 1000}, {GPU: 1, "memory": "1Ti"})), ())
     assert dotted(found.template) == "spec.leaderWorkerTemplate.workerTemplate"
     assert [dotted(path) for path in found.other_templates] == ["spec.leaderWorkerTemplate.leaderTemplate"]
